@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "asm/code.h"
+#include "asm/machines.h"
 
 namespace rawbpf::inline v0 {
 
@@ -61,20 +62,6 @@ class Built {
     friend class Builder;
     Unit unit_;
 };
-
-/// Machines whose calling convention the patterns (Code::argument and similar) know. With `other`, patterns that depend on it are
-/// complaints.
-enum class Arch : uint8_t { other, x86_64, arm64 };
-/// The machine that this is compiled for.
-///@{
-#if defined(__x86_64__)
-inline constexpr Arch kHostArch = Arch::x86_64;
-#elif defined(__aarch64__)
-inline constexpr Arch kHostArch = Arch::arm64;
-#else
-inline constexpr Arch kHostArch = Arch::other;
-#endif
-///@}
 
 /// A unit under construction: maps, globals, programs. Handles that it gives are valid for it only, and as long as it lives.
 class Builder {

@@ -217,8 +217,9 @@ class Code : public Instructions<Code> {
     void discard(Where where = Where::current());
 
     /// dst = argument `number` (1 is the first) of the traced function, found as the program's section says. kprobes and uprobes:
-    /// from the registers at the function's entry (x86_64 has six there, arm64 eight). fentry, fexit, fmod_ret, lsm, tp_btf and
-    /// raw_tp: from the context, up to 12. Other sections are a complaint. `context` holds what r1 was at the program's entry.
+    /// from the registers at the function's entry (x86_64 has six there, arm64 and riscv64 eight, 32-bit ARM four). fentry,
+    /// fexit, fmod_ret, lsm, tp_btf and raw_tp: from the context, up to 12. Other sections are a complaint. `context` holds what
+    /// r1 was at the program's entry.
     void argument(WritableReg dst, Reg context, int number, Where where = Where::current());
     /// dst = what the traced function returned: in kretprobes and uretprobes one load; in fexit and fmod_ret a call of
     /// bpf_get_func_ret (5.17), after which r0 to r5 are gone. Other sections are a complaint.
@@ -334,6 +335,7 @@ class Code : public Instructions<Code> {
     Code &begin_round(Where where);
     void end_round(Code &round, const Arg &rounds, const Arg &context, Where where);
     Mem scratch(Where where);
+    void load_word(WritableReg dst, Mem from, Where where);
     void probe_read(uint16_t helper, int bits, WritableReg dst, Mem from, Where where);
     void read_field_size(int bits, WritableReg dst, Reg base, std::string_view path, Where where);
     void read_string(uint16_t helper, Mem to, uint32_t size, Reg from, Where where);

@@ -8,12 +8,10 @@
 //          done:                                                                 <- and the outer one's again
 //          end:
 //
-//      argument    where a traced function's arguments are: in struct pt_regs (x86_64), in struct user_pt_regs (arm64), in an
-//      array read_*      memory that may not be there, through a stack slot of eight bytes
+//      argument    where a traced function's arguments are: in the saved registers (asm/machines.h), or in an array
+//      read_*      memory that may not be there, through a stack slot of eight bytes
 //
-// Offsets: arch/x86/include/asm/ptrace.h and arch/arm64/include/uapi/asm/ptrace.h; they are user space ABI and don't change. The
-// calling conventions are the System V ABI's and AAPCS64's. System calls have had wrappers that take one struct pt_regs * since
-// 4.17 (x86_64) and 4.19 (arm64).
+// System calls have had wrappers that take one struct pt_regs * since 4.17 (x86_64), 4.19 (arm64) and 6.6 (riscv64).
 #include "asm/builder.h"
 
 #include <algorithm>
@@ -26,22 +24,7 @@ namespace {
 
 // --- Where arguments are --------------------------------------------------------------------------------------------------
 
-struct Registers {
-    std::string_view name;
-    int count;
-    int16_t function[8]; // offsets in the registers that a kprobe's context is
-    int16_t syscall[6];
-    int16_t result;
-    int16_t stack_pointer;
-};
-constexpr Registers kRegisters[] = {
-    {"x86_64", 6, {112, 104, 96, 88, 72, 64}, {112, 104, 96, 56, 72, 64}, 80, 152},
-    {"arm64", 8, {0, 8, 16, 24, 32, 40, 48, 56}, {0, 8, 16, 24, 32, 40}, 0, 248},
-};
-
-const Registers *registers_of(Arch arch) {
-    return arch == Arch::x86_64 ? &kRegisters[0] : arch == Arch::arm64 ? &kRegisters[1] : nullptr;
-}
+constexpr std::string_view kWhichMachines = "rawbpf knows only of x86_64, arm64, riscv64 and 32-bit ARM where ";
 
 enum class Context : uint8_t { other, registers, returned, array, array_and_result, syscall, tracepoint };
 
@@ -85,12 +68,12 @@ void Code::argument(WritableReg dst, Reg context, int number, Where where) {
     if (number < 1) return refuse(which + ": the first one is 1");
     switch (context_of(function_.section)) {
     case Context::registers: {
-        const Registers *regs = registers_of(builder_.arch_);
-        if (regs == nullptr) return refuse("rawbpf knows only for x86_64 and arm64 where arguments are; see Builder::target");
-        if (number > regs->count)
-            return refuse(which + " is on the stack: " + std::string(regs->name) + " has the first " +
-                          std::to_string(regs->count) + " in registers");
-        return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(regs->function[number - 1]), where);
+        const ArchInfo regs = arch_info(builder_.arch_);
+        if (regs.arch == Arch::other) return refuse(std::string(kWhichMachines) + "arguments are; see Builder::target");
+        if (number > regs.arguments)
+            return refuse(which + " is on the stack: " + std::string(regs.name) + " has the first " +
+                          std::to_string(regs.arguments) + " in registers");
+        return load_word(dst, context + runtime(regs.function[number - 1]), where);
     }
     case Context::array:
     case Context::array_and_result:
@@ -104,15 +87,21 @@ void Code::argument(WritableReg dst, Reg context, int number, Where where) {
     }
 }
 
+// A register of the machine, which has 4 bytes on 32-bit ARM.
+void Code::load_word(WritableReg dst, Mem from, Where where) {
+    const int bits = arch_info(builder_.arch_).word * 8;
+    load_form(Shape::load, unsigned_type(bits), bits, dst.number(), from, where);
+}
+
 void Code::return_value(WritableReg dst, Reg context, Where where) {
-    const Registers *regs = registers_of(builder_.arch_);
+    const ArchInfo regs = arch_info(builder_.arch_);
     switch (context_of(function_.section)) {
     case Context::returned:
-        if (regs == nullptr) {
-            complain(where, "rawbpf knows only for x86_64 and arm64 where results are; see Builder::target");
+        if (regs.arch == Arch::other) {
+            complain(where, std::string(kWhichMachines) + "results are; see Builder::target");
             return set(dst.number());
         }
-        return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(regs->result), where);
+        return load_word(dst, context + runtime(regs.result), where);
     case Context::array_and_result: {
         const Mem value = scratch(where);
         call(helper::get_func_ret, context, value, where);
@@ -127,13 +116,13 @@ void Code::return_value(WritableReg dst, Reg context, Where where) {
 
 void Code::stack_pointer(WritableReg dst, Reg context, Where where) {
     const Context kind = context_of(function_.section);
-    const Registers *regs = registers_of(builder_.arch_);
+    const ArchInfo regs = arch_info(builder_.arch_);
     if (kind != Context::registers && kind != Context::returned)
         complain(where, "section \"" + function_.section + "\" doesn't see the registers; kprobes and uprobes do");
-    else if (regs == nullptr)
-        complain(where, "rawbpf knows only for x86_64 and arm64 where the stack pointer is; see Builder::target");
+    else if (regs.arch == Arch::other)
+        complain(where, std::string(kWhichMachines) + "the stack pointer is; see Builder::target");
     else
-        return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(regs->stack_pointer), where);
+        return load_word(dst, context + runtime(regs.stack_pointer), where);
     set(dst.number());
 }
 
@@ -150,15 +139,22 @@ void Code::syscall_argument(WritableReg dst, Reg context, int number, Where wher
         // struct trace_event_raw_sys_enter: 8 bytes of every tracepoint's, the number of the call, args[6].
         return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(16 + 8 * (number - 1)), where);
     }
-    const Registers *regs = registers_of(builder_.arch_);
-    if (regs == nullptr) return refuse("rawbpf knows only for x86_64 and arm64 where arguments are; see Builder::target");
-    int pointer = regs->function[0];
-    if (kind == Context::array && function_.section.find("/sys_enter") != std::string::npos)
-        pointer = 0;
-    else if (kind != Context::syscall && kind != Context::registers)
+    const ArchInfo regs = arch_info(builder_.arch_);
+    if (regs.arch == Arch::other) return refuse(std::string(kWhichMachines) + "arguments are; see Builder::target");
+    const bool by_number = kind == Context::array && function_.section.find("/sys_enter") != std::string::npos;
+    if (!by_number && kind != Context::syscall && kind != Context::registers)
         return refuse("section \"" + function_.section + "\" traces no system call");
-    load_form(Shape::load, "u64", 64, r3.number(), context + runtime(pointer), where);
-    probe_read(helper::probe_read_kernel.id, 64, dst, r3 + runtime(regs->syscall[number - 1]), where);
+    if (by_number) {
+        load_form(Shape::load, "u64", 64, r3.number(), context, where);
+    } else if (regs.wrapper.empty()) { // the function takes the arguments themselves
+        if (number > regs.arguments)
+            return refuse("argument " + std::to_string(number) + " of a system call is on the stack of " +
+                          std::string(regs.name));
+        return load_word(dst, context + runtime(regs.function[number - 1]), where);
+    } else {
+        load_word(r3, context + runtime(regs.function[0]), where);
+    }
+    probe_read(helper::probe_read_kernel.id, regs.word * 8, dst, r3 + runtime(regs.syscall[number - 1]), where);
 }
 
 // --- Memory that may not be there -----------------------------------------------------------------------------------------

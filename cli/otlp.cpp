@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "asm/machines.h"
 #include "cli/console.h"
 #include "cli/own_folder.h"
 #include "programs/render/json_line.h"
@@ -43,11 +44,7 @@ std::vector<telemetry::Attribute> detected(const Arguments &a, const OtlpIds &id
     out.push_back({"service.name", std::move(service)});
     if (std::string host = sys::first_line("/proc/sys/kernel/hostname"); !host.empty())
         out.push_back({"host.name", std::move(host)});
-#if defined(__x86_64__)
-    out.push_back({"host.arch", std::string("amd64")});
-#elif defined(__aarch64__)
-    out.push_back({"host.arch", std::string("arm64")});
-#endif
+    if (kHostArch != Arch::other) out.push_back({"host.arch", std::string(kHostArch == Arch::x86_64 ? "amd64" : kHost.name)});
     out.push_back({"os.type", std::string("linux")});
     return out;
 }

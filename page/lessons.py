@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs/labs"))
 from lesson_text import blocks_of, inline  # noqa: E402
 
 
-HERE_TOO = re.compile(r"\$ rawbpf (asm|disasm|encode|decode|isa|verify(?!.*--kernel)|explain|exec|step|run --emulate|lab (start|check))\b")
+HERE_TOO = re.compile(r"\$ (?:printf .* \| )?rawbpf (asm|disasm|encode|decode|isa|verify(?!.*--kernel)|explain|exec|step|run --emulate|lab (start|check))\b")
 
 
 def on_this_page(line):

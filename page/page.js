@@ -58,7 +58,9 @@ let selected = { program: 0, at: 0 }; // the instruction whose bits are shown
 let timer = 0;
 
 const text = () => $("text").value;
-const fileName = () => lesson ? lesson.file : "prog.asm";
+// Bytes in hex, as `rawbpf decode` takes them: nothing but digits of pairs, outside of comments.
+const isHex = (source) => /^(\s*[0-9a-fA-F]{2})+\s*$/.test(source.replace(/#.*/g, ""));
+const fileName = () => lesson ? lesson.file : isHex(text()) ? "prog.hex" : "prog.asm";
 const lineOf = (position) => text().slice(0, position).split("\n").length;
 
 // From the complaint's column to the end of the word.
@@ -332,9 +334,10 @@ function shown(answer, how = "") {
       outcome(how),
       state.changes ? make("p", { id: "changes" }, "changed: ", make("span", { className: "changed" }, state.changes)) : null,
       state.printed ? make("p", {}, `printed: ${state.printed}`) : null, known,
-      ...rows("Registers, and what the verifier knows of them",
-        state.registers.map((one, n) => some && !one.known ? row(`r${n}`, "-", false, "") : row(`r${n}`, one.value, one.changed, one.known))),
-      some && state.registers.some((one) => !one.known) ? make("p", { className: "dim" }, "-: not written yet, or lost by a call") : null,
+      // At the end only the result counts: what else is there may be what a call left.
+      ...rows(state.ended ? "The result" : "Registers, and what the verifier knows of them",
+        (state.ended ? state.registers.slice(0, 1) : state.registers).map((one, n) => some && !one.known ? row(`r${n}`, "-", false, "") : row(`r${n}`, one.value, one.changed, one.known))),
+      !state.ended && some && state.registers.some((one) => !one.known) ? make("p", { className: "dim" }, "-: not written yet, or lost by a call") : null,
       ...(rows("Stack", state.stack.map((slot) => {
         const line = row(`r10 ${slot.offset}`, "", false, slot.known);
         line.children[1].append(...byteSpans(slot.bytes.split(" "), (n) => slot.changed >> n & 1), `= ${slot.value}`);
@@ -380,6 +383,19 @@ function experimentBox({ name, text: source }) {
   return make("details", { className: "note experiment" }, make("summary", {}, make("code", {}, name)), field, button, said);
 }
 
+// One instruction, typed as text or as bytes: what `rawbpf encode` and `decode` show.
+function tryBox() {
+  const field = document.querySelector("#try"), shown = document.querySelector("#tried");
+  field.addEventListener("input", () => {
+    const hex = isHex(field.value);
+    const answer = ask("assemble", ["string", "string"], [field.value, hex ? "try.hex" : "try.asm"]);
+    const insns = (answer.programs ?? []).flatMap((program) => program.instructions);
+    shown.replaceChildren(...(field.value.trim() === "" ? [] : answer.mistakes?.length ? [make("p", { className: "fault" }, answer.mistakes[0].message)]
+      : insns.flatMap((insn) => [make("p", {}, make("code", {}, hex ? insn.text ?? insn.undefined : insn.bytes)), bitsOf(insn)])));
+    assemble(); // the engine has one program at a time
+  });
+}
+
 function open(number, source, given) {
   lesson = LESSONS.find((one) => one.number === number) ?? null;
   const { bytes, packet } = given ?? lesson?.sample ?? { bytes: "", packet: false };
@@ -387,6 +403,7 @@ function open(number, source, given) {
   $("packet").checked = packet;
   $("lesson").value = lesson ? String(number) : "";
   $("lesson-pane").hidden = $("exercise").hidden = lesson === null;
+  $("welcome").hidden = lesson !== null;
   show("report");
   if (lesson) {
     $("lesson-pane").innerHTML = `<h2>${lesson.number} · </h2>${lesson.html}`; // made by page/lessons.py
@@ -395,6 +412,7 @@ function open(number, source, given) {
     note.querySelector("details").open = lesson.number === LESSONS[0].number;
     $("lesson-pane").firstChild.after(note, ...lesson.experiments.map(experimentBox));
     $("lesson-pane").scrollTop = 0;
+    tryBox();
     $("check").hidden = lesson.check === null;
     $("no-check").hidden = lesson.check !== null;
     $("no-check").textContent = `This exercise (${lesson.file}) needs more than a page has. In a terminal: rawbpf lab start ${lesson.number} DIR`;
@@ -404,6 +422,11 @@ function open(number, source, given) {
   selected = { program: 0, at: 0 };
   drawText();
   assemble();
+}
+
+function goOn() {
+  const next = LESSONS.find((one) => one.number === lesson.number + 1);
+  return next ? make("p", {}, make("a", { href: `#lesson=${next.number}` }, `Go on with lesson ${next.number}: ${next.title}`)) : null;
 }
 
 function check() {
@@ -416,7 +439,7 @@ function check() {
     try { localStorage.setItem(`rawbpf:${lesson.name}:solved`, "1"); } catch { /* nothing is kept */ }
     markSolved();
     return show("report", make("p", { className: "passed" }, `Solved: ${answer.expectations} expectation${answer.expectations === 1 ? " holds" : "s hold"}.`),
-      make("p", { className: "dim" }, "The challenge has no check: Run shows whether your program does what it asks for."));
+      make("p", { className: "dim" }, "The challenge has no check: Run shows whether your program does what it asks for."), goOn());
   }
   const findings = answer.findings.map((one) => {
     const place = one.line ? make("button", { type: "button", className: "place" }, `go to line ${one.line}`) : null;

@@ -70,6 +70,7 @@ void take_kernel_stack(Code &f, const RecordPlace &place, UnwindContext context,
 #ifdef RAWBPF_MODE_OFFSET
     if (context != UnwindContext::other) {
         f.load<uint64_t>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
+        if (RAWBPF_MODE_SHIFT) f.rsh(r1, RAWBPF_MODE_SHIFT);
         f.and_(r1, RAWBPF_MODE_MASK);
         f.if_(r1 != RAWBPF_MODE_USER, take); // in user code there is no kernel stack
     } else

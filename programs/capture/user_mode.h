@@ -12,4 +12,13 @@
 #define RAWBPF_MODE_OFFSET 264 /* pstate of struct user_pt_regs: the low four bits are the exception level */
 #define RAWBPF_MODE_MASK 15
 #define RAWBPF_MODE_USER 0
+#elif defined(__TARGET_ARCH_riscv) || defined(__riscv)
+#define RAWBPF_MODE_OFFSET 0 /* pc of struct user_regs_struct, which has no mode: the kernel is in the upper half */
+#define RAWBPF_MODE_SHIFT 63
+#define RAWBPF_MODE_MASK 1
+#define RAWBPF_MODE_USER 0
+#endif
+
+#ifndef RAWBPF_MODE_SHIFT
+#define RAWBPF_MODE_SHIFT 0
 #endif

@@ -38,13 +38,6 @@
 namespace rawbpf::inline v0::custom {
 namespace {
 
-// Where the interrupted user code's caller is, at a function's first instruction.
-#if defined(__x86_64__)
-constexpr int kStackPointer = 152; // sp of struct pt_regs
-#elif defined(__aarch64__)
-constexpr int kLinkRegister = 240; // regs[30] of struct user_pt_regs
-#endif
-
 constexpr uint32_t kWakeBytes = 1 << 20;
 
 // Where a record is put together. Taken and given back; a CPU has so many, each an element of its own, so that the verifier goes
@@ -192,19 +185,18 @@ struct Generator {
     // Only where the registers are those of user code: at uprobes.
     static void caller(Code &f, UnwindContext kind) {
         if (kind != UnwindContext::registers) return;
-#if defined(__x86_64__) || defined(__aarch64__)
         f.load<uint64_t>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
+        if (RAWBPF_MODE_SHIFT) f.rsh(r1, RAWBPF_MODE_SHIFT);
         f.and_(r1, RAWBPF_MODE_MASK);
-        f.if_(r1 == RAWBPF_MODE_USER, [&] {
-#if defined(__x86_64__)
-            f.load<uint64_t>(r3, Mem(r6, kStackPointer));
-            f.read_user<uint64_t>(r1, r3);
-#else
-            f.load<uint64_t>(r1, Mem(r6, kLinkRegister));
-#endif
+        f.if_(r1 == RAWBPF_MODE_USER, [&] { // where the function returns to, at its first instruction
+            if (kHost.return_address >= 0) {
+                f.load<uint64_t>(r1, Mem(r6, runtime(kHost.return_address)));
+            } else {
+                f.load<uint64_t>(r3, Mem(r6, runtime(kHost.stack_pointer)));
+                f.read_user<uint64_t>(r1, r3);
+            }
             f.store<uint64_t>(at(offsetof(CustomFields, caller)), r1);
         });
-#endif
     }
 
     [[nodiscard]] sys::Namespace own_namespace() const { return {options.pidns_dev, options.pidns_ino}; }

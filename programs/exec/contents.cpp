@@ -110,12 +110,12 @@ std::vector<MapView> map_views(const Stepper &stepper) {
 }
 
 std::vector<MemoryView> memory_views(const Stepper &stepper) {
-    std::vector<MemoryView> out;
+    std::vector<MemoryView> out; // of several runs the last one's
     for (const emulator::Object &object : stepper.machine().memory().objects())
         if (object.name == "memory" || object.name == "the packet")
-            out.push_back({object.name == "memory" ? "memory" : "packet",
-                           object.address,
-                           {object.bytes, static_cast<size_t>(object.size)}});
+            out = {{object.name == "memory" ? "memory" : "packet",
+                    object.address,
+                    {object.bytes, static_cast<size_t>(object.size)}}};
     return out;
 }
 

@@ -46,7 +46,7 @@ Result<std::string> compile_c(const CSource &source) {
         path = by_descriptor(input);
     }
     std::vector<std::string> command = {"", "--target=bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-x", "c", "-c", "-o", "-", path};
-    command.emplace_back(kHostArch == Arch::arm64 ? "-D__TARGET_ARCH_arm64" : "-D__TARGET_ARCH_x86");
+    command.push_back(format("-D__TARGET_ARCH_{}", kHost.target));
     for (const std::string &folder : source.folders) command.push_back("-I" + folder);
     for (const char *compiler : kCompilers) {
         const Fd output = TRY(sys::memory_file("experiment.o"));

@@ -68,7 +68,7 @@ bool ProbeCode::argument(const trace::Value &value, TextPlace at) {
                     "keep them in a map when it is called: @arg[tid] = arg0");
     case ProbeKind::kprobe:
     case ProbeKind::uprobe:
-        if (value.argument >= (kHostArch == Arch::arm64 ? 8u : 6u))
+        if (value.argument >= kHost.arguments)
             return fail(at, format("argument {} is on the stack: only those in registers are read", value.argument));
         break;
     default: break;

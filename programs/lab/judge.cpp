@@ -150,17 +150,21 @@ class Judge {
         report_.expectations = outcome->expectations;
         report_.failed = outcome->failed;
         const std::vector<std::string_view> check = lines_of(check_), lines = lines_of(exercise_.text);
+        std::vector<std::string> values;
         for (const experiment::Failure &failure : outcome->failures) {
             std::string value;
             Finding one;
             one.kind = "expectation";
             one.sentence = sentence_of(failure, value);
-            // What follows the first failure may follow from it: a guess at another reason would blame a line that is right.
-            if (const Hint hint = hint_of(check, failure.at.line, value); hint.exact || report_.findings.empty()) {
+            // What follows the first failure may follow from it: a guess at another reason, or at one for the same value, would
+            // blame a line that is right.
+            if (const Hint hint = hint_of(check, failure.at.line, value);
+                report_.findings.empty() || (hint.exact && std::find(values.begin(), values.end(), value) == values.end())) {
                 one.why = hint.why;
                 one.line = line_with(lines, hint.at);
             }
             report_.findings.push_back(std::move(one));
+            values.push_back(std::move(value));
         }
         report_.expectations += terms.instructions.size();
         if (!report_.findings.empty()) return {}; // what it does comes before how

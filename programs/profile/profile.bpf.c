@@ -61,7 +61,8 @@ struct {
 /// clears a kilobyte.
 static __always_inline int in_user_code(void *context) {
 #ifdef RAWBPF_MODE_OFFSET
-    return (*(volatile __u64 *)((char *)context + RAWBPF_MODE_OFFSET) & RAWBPF_MODE_MASK) == RAWBPF_MODE_USER;
+    return (*(volatile __u64 *)((char *)context + RAWBPF_MODE_OFFSET) >> RAWBPF_MODE_SHIFT & RAWBPF_MODE_MASK) ==
+           RAWBPF_MODE_USER;
 #else
     return 0;
 #endif

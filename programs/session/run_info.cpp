@@ -1,6 +1,7 @@
 // Which kernel, which machine, which moment.
 #include "programs/session/run_info.h"
 
+#include "asm/machines.h"
 #include "programs/doctor/environment.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
@@ -8,14 +9,7 @@
 namespace rawbpf::inline v0::session {
 namespace {
 
-constexpr const char *kArch =
-#if defined(__x86_64__)
-    "x86_64";
-#elif defined(__aarch64__)
-    "aarch64";
-#else
-    "unknown";
-#endif
+constexpr std::string_view kArch = kHostArch == Arch::other ? "unknown" : kHost.uname;
 
 } // namespace
 

@@ -182,8 +182,8 @@ std::string with_name(std::string_view text, std::string_view name) {
         } else if (text.starts_with(kLength)) { // of the greeting
             append(out, "{}", sizeof "hello from " + name.size());
             text.remove_prefix(kLength.size());
-        } else if (text.starts_with(kArgument)) { // di of struct pt_regs; arm64: regs[0]
-            out += kHostArch == Arch::arm64 ? "0" : "112";
+        } else if (text.starts_with(kArgument)) { // the first argument in struct pt_regs
+            append(out, "{}", kHost.function[0]);
             text.remove_prefix(kArgument.size());
         } else {
             out += text.front();

@@ -13,7 +13,6 @@ namespace {
 
 // In struct pt_regs, bytes (arch/x86/include/asm/ptrace.h).
 constexpr std::array<int16_t, 9> kX86 = {80, 40, 88, 112, 104, 72, 64, 56, 48};
-constexpr int32_t kX86Ip = 128, kArm64Pc = 256;
 constexpr uint32_t kBehindReturnAddress = 8;
 constexpr uint64_t kGoStackTop = uint64_t{1} << 40; // where all stacks are taken to end, so that deeper is less
 
@@ -104,7 +103,7 @@ void copy_go_interface(const Emitting &e, const Value &value, Mem bytes, uint32_
     const uint32_t most = capacity - kGoInterfaceText;
     const Label done = f.label("interface");
     for (uint32_t at = 8; at < kGoInterfaceText; at += 8) f.store<uint64_t>(bytes + runtime(at), 0);
-    f.load<uint64_t>(r3, r6 + runtime(kHostArch == Arch::x86_64 ? kX86Ip : kArm64Pc));
+    f.load<uint64_t>(r3, r6 + runtime(kHost.program_counter));
     f.store<uint64_t>(bytes + runtime(kGoInterfaceProbe), r3);
     load_go_value(e, r3, value);
     f.store<uint64_t>(bytes, r3);

@@ -18,11 +18,11 @@ namespace {
 
 // struct pt_regs: arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h.
 constexpr bool kArm64 = kHostArch == Arch::arm64;
-constexpr int64_t kNumber = kArm64 ? 280 : 120; // syscallno, orig_ax
-constexpr int64_t kMode = kArm64 ? 264 : 136;   // pstate, cs
-constexpr int64_t kMode32 = 0x10;               // PSR_MODE32_BIT
-constexpr int64_t kUserCs = 0x33;               // __USER_CS
-constexpr int64_t kCompat = 2;                  // TS_COMPAT
+constexpr int64_t kNumber = kHost.syscall_number;
+constexpr int64_t kMode = kArm64 ? 264 : 136; // pstate, cs
+constexpr int64_t kMode32 = 0x10;             // PSR_MODE32_BIT
+constexpr int64_t kUserCs = 0x33;             // __USER_CS
+constexpr int64_t kCompat = 2;                // TS_COMPAT
 
 } // namespace
 
@@ -43,7 +43,8 @@ void find_system_call(Shared &shared, Code &f, bool at_exit, Slot key, Label oth
 }
 
 void pass_compat_over(Shared &shared, Code &f, Label other) {
-    if (shared.task_status) { // also int $0x80 of a 64-bit program
+    if (kHostArch == Arch::riscv64) return; // its 32-bit programs have the same numbers
+    if (shared.task_status) {               // also int $0x80 of a 64-bit program
         f.call(helper::get_current_task);
         f.read_kernel<uint32_t>(r0, r0 + runtime(*shared.task_status));
         f.and_(r0, kCompat);

@@ -11,9 +11,10 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-constexpr uint32_t kInRegisters = kHostArch == Arch::x86_64 ? 6 : 8;
-constexpr uint32_t kReturnAddress = kHostArch == Arch::x86_64 ? 8 : 0; // bytes of it in front of the arguments on the stack
-constexpr int64_t kSyscallResult = 16;                                 // "ret" in the record of sys_exit_*
+constexpr uint32_t kInRegisters = kHost.arguments;
+constexpr uint32_t kReturnAddress =
+    kHost.return_address < 0 ? kHost.word : 0; // bytes of it in front of the arguments on the stack
+constexpr int64_t kSyscallResult = 16;         // "ret" in the record of sys_exit_*
 
 // Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
 void load_word(const Emitting &e, WritableReg dst, size_t index) {
@@ -73,7 +74,8 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     }
     if (e.place.kind == ProbeKind::usdt) return usdt::emit_argument(e.f, dst, r6, e.place.arguments[index], e.sleepable);
     if (e.place.go_call) return load_go_word(e, dst, e.place.go_call->arguments[index]);
-    if (is_on_stack(e.place, index)) return load_stack_word(e, dst, kReturnAddress + 8 * (index - kInRegisters), 8);
+    if (is_on_stack(e.place, index))
+        return load_stack_word(e, dst, kReturnAddress + kHost.word * (index - kInRegisters), kHost.word);
     if (has_registers(e.place.kind)) return e.f.argument(dst, r6, static_cast<int>(index) + 1);
     if (e.place.by_number() && e.place.at_sys_exit(e.is_result)) return load_result(e, dst); // a tracepoint's only field
     if (e.place.by_number()) return e.f.syscall_argument(dst, r6, static_cast<int>(index) + 1);

@@ -22,7 +22,9 @@ constexpr size_t kMostKernel = 10'000;
 // Where the kernel's functions can be: x86_64's image and modules have a place of their own
 // (Documentation/arch/x86/x86_64/mm.rst); arm64's share one with all that vmalloc() gives.
 bool may_be_function(uint64_t address) {
-#if defined(__x86_64__)
+#if defined(__riscv)
+    return address >= 0xffffffff00000000 && address % 2 == 0; // Documentation/arch/riscv/vm-layout.rst
+#elif defined(__x86_64__)
     return address >= 0xffffffff80000000 && address < 0xffffffffff000000;
 #else
     return address >= 0xffff800000000000 && address % 4 == 0;

@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "asm/machines.h"
+
 namespace rawbpf::inline v0::trace {
 
-#if defined(__aarch64__)
-inline constexpr bool kNumbersOfArm64 = true;
-#else
-inline constexpr bool kNumbersOfArm64 = false;
-#endif
+/// arm64 and riscv64 have the same (include/uapi/asm-generic/unistd.h).
+inline constexpr bool kNumbersOfArm64 = kHostArch == Arch::arm64 || kHostArch == Arch::riscv64;
 /// The number of the system call that tracefs knows as sys_enter_NAME ("openat", "newfstat"), on x86_64 or arm64; -1 where it has
 /// none, or one that is newer than this table.
 [[nodiscard]] int32_t system_call_number(std::string_view name, bool arm64 = kNumbersOfArm64);

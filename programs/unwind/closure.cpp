@@ -23,6 +23,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
+#include "asm/machines.h"
 #include "runtime/base/format.h"
 #include "runtime/elf/elf.h"
 #include "runtime/sys/command_search.h"
@@ -35,15 +36,10 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr size_t kMostCommands = 16, kMostDepth = 8, kMostDirectories = 64, kMostNeeded = 256;
-#if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-constexpr uint32_t kCacheFlags = 0x0a03; // of an entry of ld.so.cache: libc 6, of this machine
-constexpr std::string_view kTriplet = "aarch64-linux-gnu";
-#else
-constexpr uint16_t kMachine = EM_X86_64;
-constexpr uint32_t kCacheFlags = 0x0303;
-constexpr std::string_view kTriplet = "x86_64-linux-gnu";
-#endif
+constexpr uint16_t kMachine = kHost.elf;
+// Of an entry of ld.so.cache: libc 6, of this machine (glibc's sysdeps/generic/ldconfig.h).
+constexpr uint32_t kCacheFlags = kHostArch == Arch::arm64 ? 0x0a03 : kHostArch == Arch::riscv64 ? 0x1003 : 0x0303;
+constexpr std::string_view kTriplet = kHost.triplet;
 
 Words split(std::string_view text, std::string_view at) {
     Words out;

@@ -54,6 +54,12 @@ UnwindProgramOptions probe_unwind() {
 std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note) {
     note.clear(); // whatever a kernel lacks, there is another way
     if (choice.by == UnwindBy::fp) return {};
+    if (kHostArch != Arch::x86_64 && kHostArch != Arch::arm64) {
+        note =
+            format("user stacks are walked by frame pointers, and end in code without them: rawbpf has no unwind tables for {}",
+                   kHostArch == Arch::other ? "this machine" : kHost.name);
+        return {};
+    }
     UnwindProgramOptions options = probe_unwind();
     options.depth = choice.depth;
     options.pools = static_cast<uint32_t>(std::clamp<uint64_t>(choice.memory >> 20, 1, kMostPools));

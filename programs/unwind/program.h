@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "asm/machines.h"
 #include "programs/unwind/choice.h"
 #include "runtime/base/error.h"
 #include "runtime/object/spec.h"
@@ -78,12 +79,8 @@ struct UnwindProgramOptions {
     bool return_probes = false; ///< goes on through functions whose return is probed; where the kernel's BTF has what that needs
     bool probed_code = false;   ///< begins where a probe stands, not in the page where the kernel runs the instruction; needs BTF
     bool copies = false;        ///< copy_stack() may follow a walk (ktime_get_ns, probe_read_user)
-    uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
-#if defined(__aarch64__)
-    bool arm64 = true; ///< whose stacks these are; else x86_64's
-#else
-    bool arm64 = false; ///< whose stacks these are: arm64's or x86_64's
-#endif
+    uint64_t address_mask = ~0ull;         ///< arm64: which bits of a return address are not its signature (PAC)
+    bool arm64 = kHostArch == Arch::arm64; ///< whose stacks these are: arm64's or x86_64's
 };
 
 /// What this kernel has; sizes are left as they are. Never fails: what can't be found out isn't there.

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <fcntl.h>
 
+#include "asm/machines.h"
 #include "runtime/base/fail.h"
 #include "runtime/btf/compare.h"
 #include "runtime/kernel/loader.h"
@@ -274,17 +275,10 @@ Result<uint64_t> kernel_symbol_address(std::string_view name) {
 }
 
 bool has_syscall_wrapper() {
-#if defined(__x86_64__)
-    constexpr std::string_view kName = "__x64_sys_bpf";
-#elif defined(__aarch64__)
-    constexpr std::string_view kName = "__arm64_sys_bpf";
-#else
-    constexpr std::string_view kName = "";
-#endif
-    if (kName.empty()) return false;
-    if (Result<std::shared_ptr<const btf::Btf>> types = kernel_btf(); types && (*types)->find(kName, btf::Kind::func))
-        return true;
-    const Result<uint64_t> address = kernel_symbol_address(kName);
+    if (kHost.wrapper.empty()) return false;
+    const std::string name = format("{}sys_bpf", kHost.wrapper);
+    if (Result<std::shared_ptr<const btf::Btf>> types = kernel_btf(); types && (*types)->find(name, btf::Kind::func)) return true;
+    const Result<uint64_t> address = kernel_symbol_address(name);
     return address || address.error().kind != Errc::not_found; // hidden, but there
 }
 

@@ -77,6 +77,18 @@ Probed probe_private_stack() {
     return {run.retval == 0 ? Support::no : Support::yes};
 }
 
+// Callbacks run in programs that are compiled to machine code, and in no interpreted ones (kernel/bpf/verifier.c, "callbacks are
+// not allowed in non-JITed programs"). Whether programs are compiled is asked of one: a kernel without net.core.bpf_jit_enable
+// may have no compiler, or no way to do without.
+Probed probe_callbacks(Probed helper) {
+    if (helper.support != Support::yes) return helper;
+    const Attempt program = try_load({.type = ProgramType::KPROBE});
+    if (!program.fd) return helper;
+    const Result<sys::ProgInfo> info = sys::prog_info(program.fd.get());
+    if (!info || info->jited_prog_len != 0) return helper;
+    return {Support::no, "programs are interpreted here (net.core.bpf_jit_enable), and callbacks are for compiled ones"};
+}
+
 Probed from_errno(int os) { return os == 0 ? Probed{Support::yes} : Probed{support_from(os), errno_name(os)}; }
 
 Probed probe_kernel_btf() {
@@ -124,7 +136,7 @@ Probed probe(Feature feature) {
     case Feature::probe_read_kernel: return probe_helper_in(BPF_PROG_TYPE_KPROBE, 113);
     case Feature::task_pt_regs: return probe_helper_in(BPF_PROG_TYPE_KPROBE, 175);
     case Feature::cookie: return probe_helper_in(BPF_PROG_TYPE_PERF_EVENT, 174);
-    case Feature::bpf_loop: return probe_helper_in(BPF_PROG_TYPE_KPROBE, 181);
+    case Feature::bpf_loop: return probe_callbacks(probe_helper_in(BPF_PROG_TYPE_KPROBE, 181));
     case Feature::uprobe_call: return {sys::has_uprobe_call() ? Support::yes : Support::no};
     case Feature::private_stack: return probe_private_stack();
     case Feature::kernel_btf: return probe_kernel_btf();
@@ -166,7 +178,8 @@ std::string_view feature_name(Feature feature) {
 Result<void> need(Feature feature) {
     const Probed there = probe_feature(feature);
     if (there.support == Support::yes) return {};
-    if (there.support == Support::no) return fail(Errc::unsupported, "needs {}", feature_name(feature));
+    if (there.support == Support::no)
+        return fail(Errc::unsupported, "needs {}{}{}", feature_name(feature), there.detail.empty() ? "" : ": ", there.detail);
     return fail(Errc::unsupported, "needs {}, and rawbpf couldn't find out whether this kernel has that: {}",
                 feature_name(feature), there.detail.empty() ? "no answer" : there.detail);
 }

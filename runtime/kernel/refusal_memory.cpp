@@ -269,6 +269,14 @@ bool pointer_arithmetic(Case &c) {
                    reg);
         return true;
     }
+    if (const Insn *insn = c.insn(); insn && c.refusal.reason.find("subtraction from stack pointer") != std::string::npos) {
+        c.refusal.hint =
+            BPF_SRC(insn->code) == BPF_K
+                ? format("the verifier takes no subtraction here: add the negative number, `r{} += {}`", reg, -int64_t{insn->imm})
+                : format("the verifier takes no subtraction here: negate the number first (`r{1} = -r{1}`), then `r{0} += r{1}`",
+                         reg, int{insn->src});
+        return true;
+    }
     c.refusal.hint = "a program may only add a number to a pointer, or subtract a number from it: compute the number first, in "
                      "another register, then add it";
     return true;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "asm/machines.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/numbers.h"
 #include "runtime/link/attaching.h"
@@ -35,16 +36,10 @@ namespace {
 constexpr uint32_t kMultiReturn = 1; // BPF_F_KPROBE_MULTI_RETURN
 constexpr size_t kMostSingle = 512;  // kprobes one by one: each is an event, and some 10 ms to take away again
 
-#if defined(__x86_64__)
-constexpr std::string_view kSyscallPrefix = "__x64_";
-#elif defined(__aarch64__)
-constexpr std::string_view kSyscallPrefix = "__arm64_";
-#elif defined(__riscv)
-constexpr std::string_view kSyscallPrefix = "__riscv_";
-#elif defined(__s390x__)
+#if defined(__s390x__)
 constexpr std::string_view kSyscallPrefix = "__s390x_";
 #else
-constexpr std::string_view kSyscallPrefix = "";
+constexpr std::string_view kSyscallPrefix = kHost.wrapper;
 #endif
 
 struct FunctionAndOffset {
@@ -70,8 +65,9 @@ Error explain_kprobe(Error error, const ProbePlace &place) {
         std::string reason = why_no_kprobe(place.address, place.name);
         error.kind = Errc::unsupported;
         error.hint = !reason.empty() ? reason
-                     : place.offset
-                         ? "no instruction begins at that offset, or the offset is outside of the function"
+                     : place.offset  ? "no instruction begins at that offset, or the offset is outside of the function"
+                     : place.returns && kHostArch == Arch::riscv64
+                         ? "riscv64's kernel takes no kretprobe at functions that ftrace can trace; fexit sees them"
                          : "the kernel forbids kprobes there, or something else (ftrace, a jump label) has changed its code";
         return error;
     }
@@ -87,8 +83,23 @@ Error explain_kprobe(Error error, const ProbePlace &place) {
     }
 }
 
+// riscv64's functions begin with 8 or 16 bytes (since and before 6.10) that are ftrace's, and its kernel takes no kprobe there
+// (no CONFIG_KPROBES_ON_FTRACE; kernel/kprobes.c, check_ftrace_location()). Behind them the function has done nothing yet. The
+// return of a function is found from its first byte only, so for returns there is no other place.
+Result<Fd> open_behind_ftrace(const ProbePlace &place, Error refused) {
+    if (kHostArch != Arch::riscv64 || refused.os != EINVAL || place.returns || place.offset != 0)
+        return Unexpected(std::move(refused));
+    for (const uint64_t bytes : {8, 16}) {
+        ProbePlace behind = place;
+        (place.name.empty() ? behind.address : behind.offset) += bytes;
+        if (Result<Fd> event = open_probe(behind)) return event;
+    }
+    return Unexpected(std::move(refused));
+}
+
 Result<void> add_kprobe(Link &link, const Attaching &a, const ProbePlace &place, uint64_t cookie) {
     Result<Fd> event = open_probe(place);
+    if (!event) event = open_behind_ftrace(place, std::move(event).error());
     if (!event) return Unexpected(explain_kprobe(std::move(event).error(), place));
     Fd on = TRY(run_on_event(event->get(), a.program_fd(), cookie));
     TRY(sys::perf_event_enable(event->get()));

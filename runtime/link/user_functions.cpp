@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <map>
 
+#include "asm/machines.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/elf.h"
@@ -40,7 +41,7 @@ bool is_library_called(std::string_view file, std::string_view name) {
     return rest.starts_with(".so") || (rest.starts_with('-') && rest.find(".so") != std::string_view::npos);
 }
 
-std::vector<std::string> folders(const char *variable, std::initializer_list<const char *> usual) {
+std::vector<std::string> folders(const char *variable, std::initializer_list<std::string> usual) {
     std::vector<std::string> out;
     if (variable)
         for (std::string_view rest = variable; !rest.empty();) {
@@ -48,20 +49,13 @@ std::vector<std::string> folders(const char *variable, std::initializer_list<con
             if (end != 0) out.emplace_back(rest.substr(0, end));
             rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
         }
-    for (const char *folder : usual) out.emplace_back(folder);
+    for (const std::string &folder : usual) out.emplace_back(folder);
     return out;
 }
 
-#if defined(__x86_64__)
-#define RAWBPF_MULTIARCH "x86_64-linux-gnu"
-#elif defined(__aarch64__)
-#define RAWBPF_MULTIARCH "aarch64-linux-gnu"
-#else
-#define RAWBPF_MULTIARCH "."
-#endif
 std::vector<std::string> library_folders() {
-    return folders(std::getenv("LD_LIBRARY_PATH"), {"/lib/" RAWBPF_MULTIARCH, "/usr/lib/" RAWBPF_MULTIARCH, "/usr/local/lib",
-                                                    "/lib64", "/usr/lib64", "/lib", "/usr/lib"});
+    return folders(std::getenv("LD_LIBRARY_PATH"), {format("/lib/{}", kHost.triplet), format("/usr/lib/{}", kHost.triplet),
+                                                    "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib"});
 }
 
 std::string joined(const std::vector<std::string> &parts) {

@@ -18,6 +18,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include "asm/machines.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/fd.h"
 #include "runtime/sys/file.h"
@@ -28,13 +29,7 @@
 namespace rawbpf::inline v0::usdt {
 namespace {
 
-#if defined(__x86_64__)
-constexpr uint16_t kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-constexpr uint16_t kMachine = EM_NONE;
-#endif
+constexpr uint16_t kMachine = kHost.elf;
 constexpr uint16_t kNobody = 0;
 
 } // namespace

@@ -33,9 +33,11 @@ struct Machine {
 using namespace std::string_view_literals;
 constexpr const char *kX86[] = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9"};
 constexpr const char *kArm64[] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"};
+constexpr const char *kRiscv[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"};
 constexpr Machine kMachines[] = {
     {EM_X86_64, "\x90\xc3"sv, kX86, 8},
     {EM_AARCH64, "\x1f\x20\x03\xd5\xc0\x03\x5f\xd6"sv, kArm64, 0},
+    {EM_RISCV, "\x13\x00\x00\x00\x67\x80\x00\x00"sv, kRiscv, 0},
 };
 constexpr uint64_t kCodeDistance = 16;
 
@@ -50,6 +52,7 @@ std::string spec(const Machine &machine, const ArgumentKind &kind, size_t at) {
     if (at < machine.registers.size()) return out + machine.registers[at];
     const size_t offset = machine.stack_at + (at - machine.registers.size()) * 8;
     if (machine.machine == EM_X86_64) return out + format("{}(%rsp)", offset);
+    if (machine.machine == EM_RISCV) return out + format("{}(sp)", offset);
     return out + (offset == 0 ? std::string("[sp]") : format("[sp, {}]", offset));
 }
 
@@ -119,7 +122,7 @@ void write_note(Writer &out, std::string_view provider, const NewProbe &probe, c
 Result<Image> make_image(std::string_view provider, std::span<const NewProbe> probes, uint16_t machine) {
     const auto *row =
         std::find_if(std::begin(kMachines), std::end(kMachines), [&](const Machine &m) { return m.machine == machine; });
-    if (row == std::end(kMachines)) return fail(Errc::unsupported, "rawbpf can make probes only on x86_64 and arm64");
+    if (row == std::end(kMachines)) return fail(Errc::unsupported, "rawbpf can make probes only on x86_64, arm64 and riscv64");
     TRY(check(provider, probes));
     Image image;
     Writer out;

@@ -31,6 +31,11 @@ namespace {
     register const timespec *wanted asm("x0") = &time;
     register timespec *left asm("x1") = nullptr;
     asm volatile("svc 0" : "+r"(wanted) : "r"(number), "r"(left) : "memory");
+#elif defined(__riscv)
+    register long number asm("a7") = SYS_nanosleep;
+    register const timespec *wanted asm("a0") = &time;
+    register timespec *left asm("a1") = nullptr;
+    asm volatile("ecall" : "+r"(wanted) : "r"(number), "r"(left) : "memory");
 #endif
 }
 

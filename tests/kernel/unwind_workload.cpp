@@ -139,6 +139,12 @@ constexpr long kUndefined = 2;
 asm(".pushsection .text\n.globl uw_undefined\n.type uw_undefined, "
     "@function\nuw_undefined:\n.cfi_startproc\nud2\nret\n.cfi_endproc\n"
     ".size uw_undefined, .-uw_undefined\n.popsection");
+#elif defined(__riscv)
+constexpr long kUndefined = 4;
+asm(".pushsection .text\n.globl uw_undefined\n.type uw_undefined, %function\nuw_undefined:\n.cfi_startproc\n.4byte "
+    "0xc0001073\nret\n"
+    ".cfi_endproc\n"
+    ".size uw_undefined, .-uw_undefined\n.popsection");
 #else
 constexpr long kUndefined = 4;
 asm(".pushsection .text\n.globl uw_undefined\n.type uw_undefined, %function\nuw_undefined:\n.cfi_startproc\nudf "
@@ -151,6 +157,8 @@ FRAME void uw_handler(int, siginfo_t *, void *context) {
     auto *where = static_cast<ucontext_t *>(context);
 #if defined(__x86_64__)
     where->uc_mcontext.gregs[REG_RIP] += kUndefined;
+#elif defined(__riscv)
+    where->uc_mcontext.__gregs[REG_PC] += kUndefined;
 #else
     where->uc_mcontext.pc += kUndefined;
 #endif
@@ -184,6 +192,13 @@ FRAME long uw_read(int fd, void *to, size_t bytes) {
     long result = 0; // read
     asm volatile("syscall" : "+a"(result) : "D"(fd), "S"(to), "d"(bytes) : "rcx", "r11", "memory");
     return result;
+#elif defined(__riscv)
+    register long a0 asm("a0") = fd;
+    register void *a1 asm("a1") = to;
+    register size_t a2 asm("a2") = bytes;
+    register long number asm("a7") = 63; // read
+    asm volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a2), "r"(number) : "memory");
+    return a0;
 #else
     register long a0 asm("x0") = fd;
     register void *a1 asm("x1") = to;

@@ -125,7 +125,7 @@ def libraries(path):
         return []
     with open(path, "rb") as f:
         head = f.read(64)
-        if len(head) < 64 or head[:5] != b"\x7fELF\x02" or struct.unpack_from("<H", head, 18)[0] != {"x86_64": 62, "aarch64": 183}.get(os.uname().machine):
+        if len(head) < 64 or head[:5] != b"\x7fELF\x02" or struct.unpack_from("<H", head, 18)[0] != {"x86_64": 62, "aarch64": 183, "riscv64": 243}.get(os.uname().machine):
             return []
         offset, size, count = *struct.unpack_from("<Q", head, 32), *struct.unpack_from("<HH", head, 54)
         f.seek(offset)
@@ -134,6 +134,9 @@ def libraries(path):
         return []
     found = re.findall(r"(?:=>|^)\s*(/\S+) \(0x", subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True, check=True).stdout, re.M)
     return sorted(set(found))
+
+
+QEMU = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64", "riscv64": "qemu-system-riscv64"}  # Debian's names of machines
 
 
 def cpu_seconds(pid):
@@ -164,7 +167,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
     files: (host path, guest path) pairs; shared libraries come along. bare: nothing but the files in the root and nothing mounted but /dev and `mounts`, pairs
     of a file system's type and where. It is killed after so many seconds, or so many of CPU time.
     """
-    arm = image.kernel.arch == "arm64"
+    arch = image.kernel.arch
     work = tempfile.mkdtemp(prefix="rawbpf-vm-")
     try:
         root = Cpio()
@@ -196,7 +199,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
                     root.copy(library, library[1:])
         if not bare:
             root.directory(directory)
-        lines = [f"port {'/dev/ttyS0' if arm else '/dev/ttyS1'}", f"directory {directory}"]
+        lines = [f"port {'/dev/ttyS0' if arch == 'arm64' else '/dev/ttyS1'}", f"directory {directory}"]
         if bare:
             lines.append("bare")
         lines += [f"mount {kind} {where}" for kind, where in mounts]
@@ -221,13 +224,17 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
             chance = ",rdrand=off,rdseed=off"
         common = [*accel, "-m", str(memory), "-smp", str(cpus), "-display", "none", "-monitor", "none", "-no-reboot",
                   "-nodefaults", "-no-user-config", "-kernel", image.path, "-initrd", initrd]
-        if arm:
-            machine = ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57", *common, "-serial", f"file:{log}",
+        if arch == "riscv64":
+            machine = [QEMU[arch], "-M", "virt", "-bios", "default", *common, "-serial", f"file:{log}",
+                       "-chardev", f"file,id=o,path={out}", "-device", "pci-serial,chardev=o"]
+            console = "ttyS0"
+        elif arch == "arm64":
+            machine = [QEMU[arch], "-M", "virt", "-cpu", "cortex-a57", *common, "-serial", f"file:{log}",
                        "-chardev", f"file,id=o,path={out}", "-device", "pci-serial,chardev=o"]
             console = "ttyAMA0"
         else:
             # Of `rep movsb` each byte counts as an instruction: where the CPU isn't said to be good at it, the kernel copies words.
-            machine = ["qemu-system-x86_64", "-M", "q35", "-cpu", "max,la57=off,erms=off,fsrm=off" + chance, *common,
+            machine = [QEMU[arch], "-M", "q35", "-cpu", "max,la57=off,erms=off,fsrm=off" + chance, *common,
                        "-chardev", f"file,id=k,path={log}", "-device", "isa-serial,index=0,chardev=k",
                        "-chardev", f"file,id=o,path={out}", "-device", "isa-serial,index=1,chardev=o",
                        "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]

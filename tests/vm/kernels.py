@@ -22,7 +22,7 @@ import subprocess
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     name: str
-    arch: str     # Debian's: amd64, arm64
+    arch: str     # Debian's: amd64, arm64, riscv64
     series: str   # "5.10", or "" for the newest there is
     suites: tuple
 
@@ -36,6 +36,7 @@ KERNELS = [
     Kernel("arm64-6.1", "arm64", "6.1", ("bookworm", "bookworm-security", "bookworm-updates")),
     Kernel("arm64-6.12", "arm64", "6.12", ("bookworm-security", "bookworm-backports", "trixie", "trixie-security")),
     Kernel("arm64-6.18", "arm64", "6.18", ("trixie-backports",)),
+    Kernel("riscv64-6.12", "riscv64", "6.12", ("trixie", "trixie-security")),
 ]
 BY_NAME = {k.name: k for k in KERNELS}
 
@@ -108,7 +109,7 @@ Dir::State::lists "{self.folder}/lists";
 Dir::State::status "{self.folder}/status";
 Dir::Cache "{self.folder}/cache";
 APT::Architecture "amd64";
-APT::Architectures {{ "amd64"; "arm64"; }};
+APT::Architectures {{ "amd64"; "arm64"; "riscv64"; }};
 APT::Sandbox::User "";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
@@ -157,7 +158,8 @@ def version_key(version):
 def candidates(kernel, index):
     """The packages that hold this kernel's image, newest first: (version string of the kernel, [packages])."""
     series = re.escape(kernel.series) if kernel.series else r"\d+\.\d+"
-    pattern = re.compile(rf"linux-(?:image|binary)-({series}\.\S*-cloud-{kernel.arch})$")
+    flavour = kernel.arch if kernel.arch == "riscv64" else f"cloud-{kernel.arch}"  # the smaller one, where there are two
+    pattern = re.compile(rf"linux-(?:image|binary)-({series}\.[^-]*-{flavour})$")
     found = {}
     for package, arch, version in index:
         m = pattern.match(package)
@@ -177,7 +179,7 @@ def candidates(kernel, index):
 class Image:
     kernel: Kernel
     release: str        # as uname -r says
-    path: str           # what QEMU boots: an ELF vmlinux (x86) or an Image (arm64)
+    path: str           # what QEMU boots: an ELF vmlinux (x86) or an Image (arm64, riscv64)
     modules: str        # .../lib/modules/RELEASE
     packages: dict      # file name -> sha256
 
@@ -217,7 +219,7 @@ def unpack_image(vmlinuz, out, arch):
         plain = subprocess.run(["lz4", "-dcq"], input=payload, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
     else:
         plain = payload
-    good = plain[:4] == b"\x7fELF" if arch == "amd64" else plain[56:60] == b"ARMd"
+    good = plain[:4] == b"\x7fELF" if arch == "amd64" else plain[56:60] == {"arm64": b"ARMd", "riscv64": b"RSC\x05"}[arch]
     if not good:
         raise Unavailable(f"{vmlinuz}: no kernel found inside")
     with open(out + ".part", "wb") as f:
@@ -274,9 +276,9 @@ def obtain(name, archive=None, release=None, log=lambda text: None):
             for deb in debs:
                 subprocess.run(["dpkg-deb", "-x", deb, os.path.join(part, "root")], check=True)
                 os.remove(deb)
-            found = glob.glob(os.path.join(part, "root/boot/vmlinuz-*")) + glob.glob(os.path.join(part, "root/usr/lib/modules/*/vmlinuz*"))
+            found = glob.glob(os.path.join(part, "root/boot/vmlinu[xz]-*")) + glob.glob(os.path.join(part, "root/usr/lib/modules/*/vmlinu[xz]*"))
             if not found:
-                raise Unavailable(f"{' '.join(packages)}: no vmlinuz inside")
+                raise Unavailable(f"{' '.join(packages)}: no kernel inside")
             unpack_image(found[0], os.path.join(part, "image"), kernel.arch)
     return load_image(kernel, release, where)
 

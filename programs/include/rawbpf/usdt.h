@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // USDT probes, from both sides.
 //
-// Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64 and arm64; nothing is linked, no header
+// Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64, arm64 and riscv64; nothing is linked, no header
 // is generated:
 //
 //     RAWBPF_USDT(shop, order, id, amount, customer);          // one nop; 0 to 12 arguments
@@ -156,7 +156,7 @@ __weak __hidden int bpf_usdt_arg(void *ctx, __u64 n, long *result) {
 #define RAWBPF_USDT_EACH_(f, ...)                                                                                                \
     RAWBPF_USDT_JOIN(RAWBPF_USDT_JOIN(RAWBPF_USDT_EACH_, RAWBPF_USDT_COUNT_(__VA_ARGS__)), _)(f, __VA_ARGS__)
 
-#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) && !defined(RAWBPF_USDT_NONE)
+#if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) && defined(__LP64__) && !defined(RAWBPF_USDT_NONE)
 
 // What stands at a probe. One byte on x86_64: a kernel replaces it by a breakpoint, whatever is around it. The five bytes that
 // Linux 6.18 makes a call of are no good here: that call pushes its way back below the stack pointer, where a function that calls
@@ -289,6 +289,8 @@ template <class T> struct ArgumentKind {
     RAWBPF_USDT_PROBE_(provider, name, RAWBPF_USDT_SEMAPHORE_(symbol), symbol, __VA_ARGS__)
 #ifdef __x86_64__
 #define RAWBPF_USDT_READ_(symbol, into) "movzwl " symbol "(%%rip), %k[" into "]\n"
+#elif defined(__riscv)
+#define RAWBPF_USDT_READ_(symbol, into) "lhu %[" into "], " symbol "\n"
 #else
 #define RAWBPF_USDT_READ_(symbol, into) "adrp %[" into "], " symbol "\nldrh %w[" into "], [%[" into "], #:lo12:" symbol "]\n"
 #endif

@@ -33,6 +33,9 @@ constexpr int64_t kResultAt = 80;                              // rax
 #elif defined(__aarch64__)
 constexpr int64_t kArgumentAt[6] = {0, 8, 16, 24, 32, 40}; // x0 ... x5
 constexpr int64_t kResultAt = 0;                           // x0
+#elif defined(__riscv)
+constexpr int64_t kArgumentAt[6] = {80, 88, 96, 104, 112, 120}; // a0 ... a5
+constexpr int64_t kResultAt = 80;                               // a0
 #else
 #error "the calling convention of this machine, please"
 #endif

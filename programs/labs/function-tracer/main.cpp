@@ -23,6 +23,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "asm/machines.h"
 #include "event.h"
 #include "handler.h"
 #include "runtime/base/fail.h"
@@ -161,11 +162,7 @@ class Lab {
     Result<void> run() {
         printf("=== Lab 5.1: Function Call Tracer ===\n\n");
         printf("Step 1: Initializing...\n");
-#if defined(__x86_64__)
-        printf("Architecture: x86-64\n");
-#else
-        printf("Architecture: aarch64\n");
-#endif
+        printf("Architecture: %s\n", kHostArch == Arch::x86_64 ? "x86-64" : std::string(kHost.uname).c_str());
         TRY(create_maps());
         if (!o_.command.empty())
             workload_ = Workload::command(o_.command);

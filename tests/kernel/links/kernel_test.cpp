@@ -31,11 +31,8 @@ void read_something() {
     close(fd);
 }
 const char *getpgid_function() {
-#if defined(__aarch64__)
-    return "__arm64_sys_getpgid";
-#else
-    return "__x64_sys_getpgid";
-#endif
+    static const std::string name = std::string(kHost.wrapper) + "sys_getpgid";
+    return name.c_str();
 }
 
 #define NEEDS_KPROBES()                                                                                                          \

@@ -46,6 +46,10 @@ using namespace rawbpf;
 #define AS_REGISTER "%x"
 #define INDEXED "[%x[base], %x[by], lsl 3]"
 #define UNREADABLE "8@s0"
+#elif defined(__riscv)
+#define AS_REGISTER "%"
+#define INDEXED "48(%[base])"
+#define UNREADABLE "8@fa0"
 #else
 #define AS_REGISTER "%"
 #define INDEXED "16(%[base],%[by],8)"

@@ -1,4 +1,12 @@
 // The builder's patterns and loops: what they write, and what they refuse.
+#include <cstddef>
+#include <sys/utsname.h>
+#if defined(__riscv)
+#include <asm/ptrace.h>
+#else
+#include <sys/user.h>
+#endif
+
 #include <string>
 #include <string_view>
 
@@ -44,6 +52,12 @@ TEST_CASE("patterns: argument N, on either machine") {
     }
     for (int n = 1; n <= 8; ++n)
         CHECK(argument("kprobe/vfs_read", Arch::arm64, n) == "    r2 = *(u64 *)(r6 + " + std::to_string(8 * (n - 1)) + ")\n");
+    for (int n = 1; n <= 8; ++n) // a0 to a7 of struct user_regs_struct, behind pc and x1 to x9
+        CHECK(argument("kprobe/vfs_read", Arch::riscv64, n) ==
+              "    r2 = *(u64 *)(r6 + " + std::to_string(80 + 8 * (n - 1)) + ")\n");
+    for (int n = 1; n <= 4; ++n)
+        CHECK(argument("kprobe/vfs_read", Arch::arm, n) == "    r2 = *(u32 *)(r6 + " + std::to_string(4 * (n - 1)) + ")\n");
+    CHECK(argument("kprobe/x", Arch::arm, 5) == "p: argument 5 is on the stack: arm has the first 4 in registers\n");
     for (std::string_view section : {"fentry/vfs_read", "fexit.s/vfs_read", "lsm/file_open", "raw_tp/sched_switch", "tp_btf/x"}) {
         CHECK(argument(section, Arch::x86_64, 3) == "    r2 = *(u64 *)(r6 + 16)\n");
         CHECK(argument(section, Arch::other, 1) == "    r2 = *(u64 *)(r6 + 0)\n");
@@ -53,20 +67,53 @@ TEST_CASE("patterns: argument N, on either machine") {
     };
     CHECK(stack("uprobe/x", Arch::x86_64) == "    r2 = *(u64 *)(r6 + 152)\n");
     CHECK(stack("kretprobe/x", Arch::arm64) == "    r2 = *(u64 *)(r6 + 248)\n");
+    CHECK(stack("kprobe/x", Arch::riscv64) == "    r2 = *(u64 *)(r6 + 16)\n");
+    CHECK(stack("kprobe/x", Arch::arm) == "    r2 = *(u32 *)(r6 + 52)\n");
     CHECK(stack("kprobe/x", Arch::other) ==
-          "p: rawbpf knows only for x86_64 and arm64 where the stack pointer is; see Builder::target\n");
+          "p: rawbpf knows only of x86_64, arm64, riscv64 and 32-bit ARM where the stack pointer is; see Builder::target\n");
     CHECK(stack("fentry/x", Arch::x86_64) == "p: section \"fentry/x\" doesn't see the registers; kprobes and uprobes do\n");
     CHECK(argument("kprobe/x", Arch::x86_64, 7) == "p: argument 7 is on the stack: x86_64 has the first 6 in registers\n");
     CHECK(argument("kprobe/x", Arch::arm64, 9) == "p: argument 9 is on the stack: arm64 has the first 8 in registers\n");
     CHECK(argument("kprobe/x", Arch::x86_64, 0) == "p: argument 0: the first one is 1\n");
     CHECK(argument("fentry/x", Arch::x86_64, 13) == "p: argument 13: a traced function has twelve at most\n");
     CHECK(argument("kprobe/x", Arch::other, 1) ==
-          "p: rawbpf knows only for x86_64 and arm64 where arguments are; see Builder::target\n");
+          "p: rawbpf knows only of x86_64, arm64, riscv64 and 32-bit ARM where arguments are; see Builder::target\n");
     CHECK(argument("kretprobe/x", Arch::x86_64, 1) ==
           "p: when a function returns, its arguments are gone; keep them in a map at its entry\n");
     CHECK(argument("ksyscall/openat", Arch::x86_64, 1).find("syscall_argument") != std::string::npos);
     CHECK(argument("tp/sched/sched_switch", Arch::x86_64, 1).starts_with("p: a tracepoint has fields of its own"));
     CHECK(argument("xdp", Arch::x86_64, 1) == "p: section \"xdp\" traces no function with arguments\n");
+}
+
+TEST_CASE("patterns: the registers are where this machine's own headers have them") {
+#if defined(__x86_64__)
+    using Regs = struct user_regs_struct; // in the order of struct pt_regs
+    CHECK(kHost.function[0] == offsetof(Regs, rdi));
+    CHECK(kHost.function[5] == offsetof(Regs, r9));
+    CHECK(kHost.syscall[3] == offsetof(Regs, r10));
+    CHECK(kHost.result == offsetof(Regs, rax));
+    CHECK(kHost.stack_pointer == offsetof(Regs, rsp));
+    CHECK(kHost.program_counter == offsetof(Regs, rip));
+    CHECK(kHost.syscall_number == offsetof(Regs, orig_rax));
+#elif defined(__aarch64__)
+    using Regs = struct user_regs_struct;
+    CHECK(kHost.function[7] == offsetof(Regs, regs[7]));
+    CHECK(kHost.stack_pointer == offsetof(Regs, sp));
+    CHECK(kHost.program_counter == offsetof(Regs, pc));
+    CHECK(kHost.return_address == offsetof(Regs, regs[30]));
+#elif defined(__riscv)
+    using Regs = struct user_regs_struct;
+    CHECK(kHost.function[0] == offsetof(Regs, a0));
+    CHECK(kHost.function[7] == offsetof(Regs, a7));
+    CHECK(kHost.syscall[1] == offsetof(Regs, a1));
+    CHECK(kHost.stack_pointer == offsetof(Regs, sp));
+    CHECK(kHost.program_counter == offsetof(Regs, pc));
+    CHECK(kHost.return_address == offsetof(Regs, ra));
+    CHECK(kHost.syscall_number == offsetof(Regs, a7));
+#endif
+    utsname name;
+    REQUIRE(uname(&name) == 0);
+    CHECK(kHost.uname == name.machine);
 }
 
 TEST_CASE("patterns: what a function returned") {
@@ -96,6 +143,10 @@ TEST_CASE("patterns: arguments of system calls") {
 )");
     CHECK(syscall("ksyscall/openat", Arch::arm64, 2).starts_with("    r3 = *(u64 *)(r6 + 0)\n"));
     CHECK(syscall("ksyscall/openat", Arch::arm64, 2).find("    r3 += 8\n") != std::string::npos);
+    CHECK(syscall("ksyscall/openat", Arch::riscv64, 1).find("    r3 += 280\n") != std::string::npos); // orig_a0
+    CHECK(syscall("ksyscall/openat", Arch::arm, 2) == "    r2 = *(u32 *)(r6 + 4)\n");                 // without a wrapper
+    CHECK(syscall("ksyscall/openat", Arch::arm, 5).find("is on the stack") != std::string::npos);
+    CHECK(syscall("raw_tp/sys_enter", Arch::arm, 1).find("    r3 += 68\n") != std::string::npos); // ORIG_r0
     CHECK(syscall("raw_tp/sys_enter", Arch::x86_64, 1).starts_with("    r3 = *(u64 *)(r6 + 0)\n"));
     CHECK(syscall("tp/syscalls/sys_enter_openat", Arch::x86_64, 2) == "    r2 = *(u64 *)(r6 + 24)\n");
     CHECK(syscall("tp/sched/sched_switch", Arch::x86_64, 2).find("isn't syscalls/sys_enter_*") != std::string::npos);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "asm/machines.h"
 #include "runtime/elf/writer.h"
 #include "runtime/sys/file.h"
 #include "tests/support/folder.h"
@@ -19,11 +20,7 @@ using namespace rawbpf::unwind;
 
 namespace {
 
-#if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-constexpr uint16_t kMachine = EM_X86_64;
-#endif
+constexpr uint16_t kMachine = kHost.elf;
 
 using Words = std::vector<std::string>;
 
@@ -201,7 +198,7 @@ TEST_CASE("unwind closure: the dynamic linker's cache") {
     put(static_cast<uint32_t>(strings.size()));
     for (int i = 0; i < 5; ++i) put(0);
     const uint32_t texts = 48 + 2 * 24;
-    for (const uint32_t flags : {0x0003u, kMachine == EM_AARCH64 ? 0x0a03u : 0x0303u})
+    for (const uint32_t flags : {0x0003u, kMachine == EM_AARCH64 ? 0x0a03u : kMachine == EM_RISCV ? 0x1003u : 0x0303u})
         for (const uint32_t word : {flags, texts, texts + 8, 0u, 0u, 0u}) put(word);
     cache += strings;
     tree.script("cache", cache);

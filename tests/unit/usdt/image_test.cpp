@@ -101,7 +101,7 @@ TEST_CASE("usdt image: what can't be made is refused with words") {
     CHECK(refused("shop", {with_arguments("a", 1, {3, false, false})}).find("3 bytes") != std::string::npos);
     CHECK(refused("shop", {with_arguments("a", 1, {16, false, false})}).find("16 bytes") != std::string::npos);
     CHECK(refused("shop", {with_arguments("a", 1, {2, false, true})}).find("2 bytes as a float") != std::string::npos);
-    CHECK(refused("shop", {}, EM_RISCV).find("x86_64 and arm64") != std::string::npos);
+    CHECK(refused("shop", {}, EM_S390).find("x86_64, arm64 and riscv64") != std::string::npos);
 }
 
 TEST_CASE("usdt provider: loaded, fired, loaded again, unloaded; nothing is left behind") {
@@ -170,7 +170,7 @@ TEST_CASE("usdt header: this program's own probes, as its file tells of them") {
         lazy += site.name == "lazy" && site.semaphore != 0 && types == "s32 ";
         const std::optional<uint64_t> at = elf.file_offset(site.address);
         REQUIRE(at);
-        CHECK(usdt::nop_at(file.bytes().subspan(*at), elf.machine(), false).kind == "nop");
+        CHECK(usdt::nop_at(file.bytes().subspan(*at), elf.machine(), false).kind.ends_with("nop")); // riscv64's may have two bytes: c.nop
     }
     CHECK(plain >= 1);
     CHECK(lazy >= 1);

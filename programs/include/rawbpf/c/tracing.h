@@ -13,16 +13,19 @@
 //              1    2    3    4    5    6    7    8    returned  stack  program  frame
 //     x86_64   di   si   dx   cx   r8   r9   -    -    ax        sp     ip       bp        (System V ABI)
 //     arm64    x0   x1   x2   x3   x4   x5   x6   x7   x0        sp     pc       x29       (AAPCS64)
+//     riscv    a0   a1   a2   a3   a4   a5   a6   a7   a0        sp     pc       s0        (RISC-V psABI)
 //
 // In a system call of x86_64 argument 4 is in r10 instead of cx.
 #pragma once
 
-// Which machine: -D__TARGET_ARCH_x86 or -D__TARGET_ARCH_arm64 says it; else the only one whose headers are installed.
-#if !defined(__TARGET_ARCH_x86) && !defined(__TARGET_ARCH_arm64)
+// Which machine: -D__TARGET_ARCH_x86, _arm64 or _riscv says it; else the only one whose headers are installed.
+#if !defined(__TARGET_ARCH_x86) && !defined(__TARGET_ARCH_arm64) && !defined(__TARGET_ARCH_riscv)
 #if defined(__x86_64__)
 #define __TARGET_ARCH_x86
 #elif defined(__aarch64__)
 #define __TARGET_ARCH_arm64
+#elif defined(__riscv)
+#define __TARGET_ARCH_riscv
 #else
 #if __has_include(<x86_64-linux-gnu/asm/ptrace.h>) || __has_include(<asm/prctl.h>)
 #define RAWBPF_SEEN_X86 1
@@ -82,6 +85,28 @@ struct rawbpf_regs {
 #define RAWBPF_REG_SYSCALL regs[8]
 #define RAWBPF_REG_RET regs[30]
 
+#elif defined(__TARGET_ARCH_riscv)
+
+struct rawbpf_regs {
+    unsigned long pc, ra, sp, gp, tp, t0, t1, t2, s0, s1, a0, a1, a2, a3, a4, a5, a6, a7;
+    unsigned long s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, t3, t4, t5, t6;
+};
+#define RAWBPF_REG_1 a0
+#define RAWBPF_REG_2 a1
+#define RAWBPF_REG_3 a2
+#define RAWBPF_REG_4 a3
+#define RAWBPF_REG_5 a4
+#define RAWBPF_REG_6 a5
+#define RAWBPF_REG_7 a6
+#define RAWBPF_REG_8 a7
+#define RAWBPF_REG_4_SYSCALL a3
+#define RAWBPF_REG_RC a0
+#define RAWBPF_REG_SP sp
+#define RAWBPF_REG_IP pc
+#define RAWBPF_REG_FP s0
+#define RAWBPF_REG_SYSCALL a7
+#define RAWBPF_REG_RET ra
+
 #endif
 
 #if defined(RAWBPF_REG_1)
@@ -91,13 +116,13 @@ struct rawbpf_regs {
 struct rawbpf_regs;
 #define RAWBPF_REG(ctx, reg)                                                                                                     \
     ({                                                                                                                           \
-        _Pragma("GCC error \"registers need -D__TARGET_ARCH_x86 or -D__TARGET_ARCH_arm64\"");                                    \
+        _Pragma("GCC error \"registers need -D__TARGET_ARCH_x86, -D__TARGET_ARCH_arm64 or -D__TARGET_ARCH_riscv\"");             \
         0ull;                                                                                                                    \
     })
 #define RAWBPF_REG_READ RAWBPF_REG
 #endif
 
-/// Argument N of a kprobe's or uprobe's function, from its context. x86_64 passes six in registers, arm64 eight.
+/// Argument N of a kprobe's or uprobe's function, from its context. x86_64 passes six in registers, arm64 and riscv64 eight.
 #define PT_REGS_PARM1(ctx) RAWBPF_REG(ctx, RAWBPF_REG_1)
 #define PT_REGS_PARM2(ctx) RAWBPF_REG(ctx, RAWBPF_REG_2)
 #define PT_REGS_PARM3(ctx) RAWBPF_REG(ctx, RAWBPF_REG_3)
@@ -125,8 +150,9 @@ struct rawbpf_regs;
 #define PT_REGS_IP_CORE(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_IP)
 #define PT_REGS_FP_CORE(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_FP)
 
-/// Where the function returns to. At its first instruction only: x86_64 has it on top of the stack, arm64 in the link register.
-#if defined(__TARGET_ARCH_arm64)
+/// Where the function returns to. At its first instruction only: x86_64 has it on top of the stack, arm64 and riscv64 in a
+/// register.
+#if defined(__TARGET_ARCH_arm64) || defined(__TARGET_ARCH_riscv)
 #define PT_REGS_RET(ctx) RAWBPF_REG(ctx, RAWBPF_REG_RET)
 #define BPF_KPROBE_READ_RET_IP(ip, ctx) ({ (ip) = PT_REGS_RET(ctx); })
 #else
@@ -136,9 +162,12 @@ struct rawbpf_regs;
 #define BPF_KRETPROBE_READ_RET_IP BPF_KPROBE_READ_RET_IP
 
 /// A perf_event program's context is the registers (PT_REGS_IP(ctx) and the others work), then the sample's period and, where the
-/// event records one, its data address. The registers there are what user space knows of them: 168 bytes, or 272 on arm64.
+/// event records one, its data address. The registers there are what user space knows of them: 168 bytes, 272 on arm64, 256 on
+/// riscv64.
 #if defined(__TARGET_ARCH_arm64)
 #define RAWBPF_PERF_EVENT_TAIL 272
+#elif defined(__TARGET_ARCH_riscv)
+#define RAWBPF_PERF_EVENT_TAIL 256
 #else
 #define RAWBPF_PERF_EVENT_TAIL 168
 #endif
@@ -147,8 +176,8 @@ struct rawbpf_regs;
 
 // --- System calls -------------------------------------------------------------------------------------------------------------
 //
-// __x64_sys_openat and __arm64_sys_openat take one argument: a pointer to the pt_regs of the process, which hold the real
-// arguments. (x86_64 since 4.17, arm64 since 4.19; both older than anything here.)
+// __x64_sys_openat, __arm64_sys_openat and __riscv_sys_openat take one argument: a pointer to the pt_regs of the process, which
+// hold the real arguments. (x86_64 since 4.17, arm64 since 4.19, riscv64 since 6.6.)
 
 /// The process's registers, from the context of a kprobe on a system call's function.
 #define PT_REGS_SYSCALL_REGS(ctx) ((struct pt_regs *)PT_REGS_PARM1(ctx))
@@ -158,6 +187,12 @@ struct pt_regs___rawbpf {
     unsigned long long orig_x0;
 } __attribute__((preserve_access_index));
 #define PT_REGS_PARM1_CORE_SYSCALL(regs) BPF_CORE_READ((const struct pt_regs___rawbpf *)(regs), orig_x0)
+#elif defined(__TARGET_ARCH_riscv)
+/// Likewise a0.
+struct pt_regs___rawbpf {
+    unsigned long orig_a0;
+} __attribute__((preserve_access_index));
+#define PT_REGS_PARM1_CORE_SYSCALL(regs) BPF_CORE_READ((const struct pt_regs___rawbpf *)(regs), orig_a0)
 #else
 #define PT_REGS_PARM1_CORE_SYSCALL(regs) PT_REGS_PARM1_CORE(regs)
 #endif

@@ -1,0 +1,53 @@
+# A board's rawbpf inside a guest of its machine: what a board does, a line a test. busybox's shell; the static rawbpf and workload.
+# Programs are interpreted where the kernel's default says so (riscv64), which is tried as it is.
+failures=0
+verdict() { # verdict NAME STATUS FILE
+  if [ "$2" = 0 ]; then
+    echo "PASS $1"
+  else
+    sed 's/^/  /' "$3" | tail -20
+    echo "FAIL $1"
+    failures=$((failures + 1))
+  fi
+}
+try() { # try NAME PATTERN COMMAND...: its output, or what it says, has the pattern
+  local name=$1 pattern=$2 status=0
+  shift 2
+  "$@" >out 2>&1 || status=$?
+  grep -q "$pattern" out || status=1
+  verdict "$name" $status out
+}
+machine=$(uname -m)
+try "doctor knows the machine" "Linux .*, $machine, " rawbpf doctor
+try "a command's stacks, named" 'world::' rawbpf profile -F 499 -f folded -- demo-workload 1
+rawbpf profile -F 499 -q --record - -- demo-workload 1 >capture 2>out
+try "a capture is named later" 'world::' rawbpf report capture -f folded
+try "a call of a program, with its arguments" 'main(arg0=0x2, ' rawbpf trace -n 1 'uprobe:/usr/bin/demo-workload:main' -- demo-workload 0.1
+try "a system call, with its arguments" 'openat(.*passwd' rawbpf trace 'syscall:openat' -- cat /etc/passwd
+cat >count.asm <<'A'
+.map calls array key u32 value u64 entries 1
+.program on_open "kprobe/vfs_open"
+    *(u32 *)(r10 - 4) = 0
+    r1 = calls ll
+    r2 = r10
+    r2 += -4
+    call bpf_map_lookup_elem
+    if r0 == 0 goto out
+    r1 = 1
+    lock *(u64 *)(r0 + 0) += r1
+out:
+    r0 = 0
+    exit
+A
+try "a program is loaded, attached, and its map read" 'calls (' rawbpf load --attach -d 1 count.asm
+cat >wait.exp <<'A'
+on kprobe:vfs_open {
+    @opened[1] += 1
+}
+workload cat /etc/passwd
+expect opened[1] >= 1
+A
+try "an experiment" 'holds' rawbpf run wait.exp
+try "an experiment in the emulator" 'holds' sh -c 'printf "asm {\nr0 = 7\nexit\n}\npacket 00\nexpect packet.result == 7\n" >e.exp; rawbpf run --emulate e.exp'
+try "within 32 MB" 'loaded' sh -c 'ulimit -v 32768; rawbpf load count.asm'
+[ $failures = 0 ]
