@@ -217,7 +217,7 @@ out:
 out:
     r0 = 1
     exit
-""", "packet", [r"needs 1 byte ", r"pointer \+ 1 > data_end"]),
+""", "packet", [r"needs 1 byte ", r"`r4 \+= 1`, `if r4 > r2 goto out`"]),
     ("wrong-way-round", """.program p "xdp"
     r2 = *(u32 *)(r1 + 4)
     r1 = *(u32 *)(r1 + 0)
@@ -228,7 +228,7 @@ out:
 out:
     r0 = 1
     exit
-""", "packet", ["wrong way round", r"data \+ 13 > data_end"]),
+""", "packet", ["wrong way round", r"`r4 \+= 13`, `if r4 > r2 goto out`"]),
     ("map-type", """.map events ringbuf entries 4096
 .program p "xdp"
     *(u64 *)(r10 - 8) = 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // USDT probes, from both sides.
 //
-// Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64, arm64 and riscv64; nothing is linked, no header
-// is generated:
+// Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64, arm64 and riscv64; nothing is linked, no
+// header is generated:
 //
 //     RAWBPF_USDT(shop, order, id, amount, customer);          // one nop; 0 to 12 arguments
 //

@@ -170,7 +170,8 @@ TEST_CASE("usdt header: this program's own probes, as its file tells of them") {
         lazy += site.name == "lazy" && site.semaphore != 0 && types == "s32 ";
         const std::optional<uint64_t> at = elf.file_offset(site.address);
         REQUIRE(at);
-        CHECK(usdt::nop_at(file.bytes().subspan(*at), elf.machine(), false).kind.ends_with("nop")); // riscv64's may have two bytes: c.nop
+        CHECK(usdt::nop_at(file.bytes().subspan(*at), elf.machine(), false)
+                  .kind.ends_with("nop")); // riscv64's may have two bytes: c.nop
     }
     CHECK(plain >= 1);
     CHECK(lazy >= 1);
