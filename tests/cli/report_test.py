@@ -90,6 +90,16 @@ def report_names_from_another_root():
 
 
 @test
+def a_capture_has_few_bytes_a_frame():
+    """What a slow line carries: under 16 bytes a frame, the first occurrences of stacks and names included."""
+    good("profile", "-q", "--freq", "999", "--record", path("dense.rec"), "--", SPLIT, "1")
+    stacks = folded_stacks(good("report", path("dense.rec"), "-q", "-f", "folded").out)
+    frames = sum(n * (stack.count(";") + 1) for stack, n in stacks.items())
+    size = os.path.getsize(path("dense.rec"))
+    assert frames > 500 and size < 16 * frames, f"{size} bytes for {frames} frames"
+
+
+@test
 def a_capture_through_a_pipe():
     p = subprocess.Popen([RB, "profile", "-q", "--freq", "499", "--record", "-", "--", SPLIT, "0.5"], stdout=subprocess.PIPE)
     r = subprocess.run([RB, "report", "-", "-q", "-f", "top"], stdin=p.stdout, capture_output=True, text=True, timeout=60)
