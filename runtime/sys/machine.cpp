@@ -1,7 +1,9 @@
-// sysinfo(2), and the control group (v2) that a container sees as its root. On the machine itself the root group has no limit
-// and no such file.
+// sysinfo(2), the limit of this process's address space, and the control group (v2) that a container sees as its root. On the
+// machine itself the root group has no limit and no such file.
 #include "runtime/sys/machine.h"
 
+#include <algorithm>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
@@ -14,6 +16,8 @@ uint64_t memory_bytes() {
     struct sysinfo machine {};
     uint64_t bytes = uint64_t{1} << 30; // where even that is refused
     if (invoke(__NR_sysinfo, reg(&machine)) == 0) bytes = uint64_t{machine.totalram} * machine.mem_unit;
+    rlimit64 own{}; // ulimit -v
+    if (invoke(__NR_prlimit64, 0, RLIMIT_AS, 0, reg(&own)) == 0) bytes = std::min(bytes, uint64_t{own.rlim_cur});
     uint64_t limit = 0;
     for (const char c : first_line("/sys/fs/cgroup/memory.max")) {
         if (c < '0' || c > '9') return bytes; // "max"

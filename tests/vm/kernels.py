@@ -159,7 +159,7 @@ def candidates(kernel, index):
     """The packages that hold this kernel's image, newest first: (version string of the kernel, [packages])."""
     series = re.escape(kernel.series) if kernel.series else r"\d+\.\d+"
     flavour = kernel.arch if kernel.arch == "riscv64" else f"cloud-{kernel.arch}"  # the smaller one, where there are two
-    pattern = re.compile(rf"linux-(?:image|binary)-({series}\.[^-]*-{flavour})$")
+    pattern = re.compile(rf"linux-(?:image|binary)-({series}\.\S*-{flavour})$")
     found = {}
     for package, arch, version in index:
         m = pattern.match(package)
