@@ -4,7 +4,7 @@
 #
 ################################################################################
 
-RAWBPF_VERSION = 0.1.0
+RAWBPF_VERSION = 0.9.0
 RAWBPF_SOURCE = rawbpf-$(RAWBPF_VERSION).tar.xz
 # Where the release's tarball lies: a folder or a server of yours.
 RAWBPF_SITE = $(call qstrip,$(BR2_RAWBPF_SITE))

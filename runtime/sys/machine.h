@@ -5,8 +5,8 @@
 
 namespace rawbpf::inline v0::sys {
 
-/// Its memory in bytes, or less: what this process may have (RLIMIT_AS), what a container has (memory.max of the cgroup that it sees
-/// as the root).
+/// Its memory in bytes, or less: what this process may have (RLIMIT_AS), what a container has (memory.max of the cgroup that it
+/// sees as the root).
 [[nodiscard]] uint64_t memory_bytes();
 
 } // namespace rawbpf::inline v0::sys

@@ -38,7 +38,7 @@ typedef struct rawbpf_map rawbpf_map;
 /** The reading end of a ring buffer. */
 typedef struct rawbpf_ring rawbpf_ring;
 
-/** This library's version, "0.1.0". */
+/** This library's version, "0.9.0". */
 const char *rawbpf_core_version(void);
 
 /** Where this library's memory comes from. Call it once, before every other function. `allocate` returns memory that is
