@@ -74,7 +74,8 @@ void Assembler::check_jumps() {
             Nearest near(to.name);
             for (const Label &other : labels_)
                 if (other.insn >= 0) near.offer(other.name);
-            fail(jump.at, "there is no label `" + std::string(to.name) + "` in this function", near.hint());
+            fail(jump.at, "there is no label `" + std::string(to.name) + "` in this function",
+                 near.hint().empty() ? "a line `" + std::string(to.name) + ":` says where the program goes on" : near.hint());
             continue;
         }
         Insn &insn = (*insns_)[jump.insn];

@@ -32,9 +32,7 @@ ProgramPlace ProgramPlaces::at(const LineInfo &line) const {
     out.column = line.number_column & 1023;
     out.source = types_->string(line.line).value_or(std::string_view());
     // The assembler's lines come without the blanks in front of the statement, compilers' with them.
-    const bool assembly = !(out.file.ends_with(".c") || out.file.ends_with(".h") || out.file.ends_with(".cc") ||
-                            out.file.ends_with(".cpp") || out.file.ends_with(".rs"));
-    if (assembly && out.column > 1 && !out.source.starts_with(' ') && !out.source.starts_with('\t'))
+    if (refusal::is_assembly(out.file) && out.column > 1 && !out.source.starts_with(' ') && !out.source.starts_with('\t'))
         out.source.insert(0, out.column - 1, ' ');
     while (!out.source.empty() && (out.source.back() == '\n' || out.source.back() == '\r')) out.source.pop_back();
     return out;

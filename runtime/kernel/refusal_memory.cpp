@@ -17,9 +17,11 @@ constexpr int64_t kStack = 512;
 
 } // namespace
 
-bool is_assembly(const Case &c) {
-    const std::string &file = c.refusal.at.file;
-    return file.ends_with(".asm") || file.ends_with(".exp") || file.ends_with(".s") || file.ends_with(".S");
+bool is_assembly(std::string_view file) {
+    if (file.empty()) return false;
+    for (std::string_view c_like : {".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".rs"})
+        if (file.ends_with(c_like)) return false;
+    return true; // "lab.asm", "standard input"
 }
 
 std::string bytes(int64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }

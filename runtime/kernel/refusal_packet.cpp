@@ -191,7 +191,8 @@ bool packet(Case &c) {
         c.note(format("the access begins {} before the packet", bytes(-*off)));
         return true;
     }
-    const std::string which = moved && !is_assembly(c) ? format(", where pointer is what R{} holds at the access", reg) : std::string();
+    const std::string which =
+        moved && !is_assembly(c) ? format(", where pointer is what R{} holds at the access", reg) : std::string();
     if (*has <= 0) {
         explain_uncovered(c, reg, moved, start, names, bytes(asked));
         if (asked > 0)

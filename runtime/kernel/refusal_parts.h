@@ -46,8 +46,10 @@ enum class PacketPlace : uint8_t { none, data, end, meta };
 [[nodiscard]] PacketPlace packet_register(const Case &c, size_t end, int reg);
 /// The first call after a step that makes pointers into the packet invalid: its step, and "bpf_xdp_adjust_head()".
 [[nodiscard]] std::optional<std::pair<size_t, std::string>> packet_change(const Case &c, size_t after);
-/// Whether the refused instruction's source is assembly: then advice is, too.
-[[nodiscard]] bool is_assembly(const Case &c);
+/// Whether a source file is assembly, by its name ("lab.asm", "standard input"). Advice on a refused instruction is in its
+/// language.
+[[nodiscard]] bool is_assembly(std::string_view file);
+[[nodiscard]] inline bool is_assembly(const Case &c) { return is_assembly(c.refusal.at.file); }
 /// "1 byte", "2 bytes"
 [[nodiscard]] std::string bytes(int64_t n);
 [[nodiscard]] int64_t size_of(const Insn &insn);
