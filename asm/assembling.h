@@ -79,6 +79,9 @@ inline constexpr Characters kCharacters = [] {
     return n;
 }
 
+/// u8 to s64, char and ptr: what has a size without being defined.
+[[nodiscard]] bool is_basic_type(std::string_view word);
+
 /// More than any kernel takes in one program.
 inline constexpr uint32_t kMostInsns = 1'000'000;
 

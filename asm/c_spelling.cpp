@@ -5,9 +5,9 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "asm/assembling.h"
+#include "asm/nearest.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -18,15 +18,23 @@ using assembling::is_name;
 
 struct Spelling {
     /// Words with blanks between. R: a register, N: a number, A: one of both, V: a name, H: a helper's, O: an operator between
-    /// two values, P: the same with `=` behind it, `...`: whatever follows. Any other word is itself.
+    /// two values, P: the same with `=` behind it, $0: what the first
+    /// letter stands for, once more, `...`: whatever follows. Any other word is itself.
     std::string_view line;
     /// $0, $1 ...: what the letters stand for, in order.
     std::string_view hint;
 };
 
+constexpr std::string_view kNoVariables =
+    "there are no such variables: a value lives in a register (r0 to r9) or on the stack, at an address below r10";
+#define RAWBPF_THREE_STEPS                                                                                                       \
+    "memory is changed in three instructions: read it into a register, change that, write it back; or in one that no other CPU " \
+    "can interrupt: "
+
 // The first that fits counts.
 constexpr Spelling kSpellings[] = {
-    {"R = R O A", "an instruction has two operands: `$0 = $1` first, then `$0 $2= $3`"}, // without the first if $0 is $1
+    {"R = $0 O A", "an instruction has two operands: `$0 $1= $2`"},
+    {"R = R O A", "an instruction has two operands: `$0 = $1` first, then `$0 $2= $3`"},
     {"R = N O R", "an instruction has two operands: `$0 = $1` first, then `$0 $2= $3`"},
     {"R = R O N O ...", "an instruction has two operands: `$0 = $1` first, then `$0 $2= $3`, then the rest"},
     {"R P * ( V * ) ( R ...",
@@ -43,12 +51,8 @@ constexpr Spelling kSpellings[] = {
     {"R -- ...", "`$0 -= 1`"},
     {"++ R ...", "`$0 += 1`"},
     {"-- R ...", "`$0 -= 1`"},
-    {"* ( V * ) ( R + N ) P ...", "memory is changed in three instructions: read it into a register, change that, write it back; "
-                                  "or in one that no other CPU can "
-                                  "interrupt: `lock *($0 *)($1 + $2) $3 r1`"},
-    {"* ( V * ) ( R - N ) P ...", "memory is changed in three instructions: read it into a register, change that, write it back; "
-                                  "or in one that no other CPU can "
-                                  "interrupt: `lock *($0 *)($1 - $2) $3 r1`"},
+    {"* ( V * ) ( R + N ) P ...", RAWBPF_THREE_STEPS "`lock *($0 *)($1 + $2) $3 r1`"},
+    {"* ( V * ) ( R - N ) P ...", RAWBPF_THREE_STEPS "`lock *($0 *)($1 - $2) $3 r1`"},
     {"lock * ( V * ) ( R + N ) P N", "what is added is a register: `r1 = $4` first, then `lock *($0 *)($1 + $2) $3 r1`"},
     {"lock * ( V * ) ( R - N ) P N", "what is added is a register: `r1 = $4` first, then `lock *($0 *)($1 - $2) $3 r1`"},
     {"lock R ...",
@@ -81,9 +85,7 @@ constexpr Spelling kSpellings[] = {
     {"R = R [ N ]", "memory is read with its type and offset: `$0 = *(u64 *)($1 + $2)`"},
     {"R = * ( V * ) R", "the address stands in parentheses, with an offset: `$0 = *($1 *)($2 + 0)`"},
     {"R = * ( V * ) ( R [ N ] )", "the address is a register and an offset in bytes: `$0 = *($1 *)($2 + $3)`"},
-    {"* R P ...", "memory is changed in three instructions: read it into a register, change that, write it back; or in one that "
-                  "no other CPU can "
-                  "interrupt: `lock *(u64 *)($0 + 0) $1 r1`"},
+    {"* R P ...", RAWBPF_THREE_STEPS "`lock *(u64 *)($0 + 0) $1 r1`"},
     {"* R = ...", "memory is written with its type and offset: `*(u64 *)($0 + 0) = r1`"},
     {"R [ N ] = ...", "memory is written with its type and offset: `*(u64 *)($0 + $1) = r1`"},
     {"[ R ...", "memory is written with its type and offset: `*(u64 *)($0 + 0) = r1`"},
@@ -99,13 +101,11 @@ constexpr Spelling kSpellings[] = {
     {"R = * ( short ...", "`short` is s16 here: `*(s16 *)`"},
     {"R = * ( long ...", "`long` is u64 here: `*(u64 *)`"},
     {"R = * ( unsigned ...", "the types here are u8, u16, u32 and u64: `*(u32 *)` for `unsigned int`"},
-    {"int V ...", "there are no such variables: a value lives in a register (r0 to r9) or on the stack, at an address below r10"},
-    {"long V ...",
-     "there are no such variables: a value lives in a register (r0 to r9) or on the stack, at an address below r10"},
-    {"u32 V ...", "there are no such variables: a value lives in a register (r0 to r9) or on the stack, at an address below r10"},
-    {"u64 V ...", "there are no such variables: a value lives in a register (r0 to r9) or on the stack, at an address below r10"},
-    {"u64 * V ...",
-     "there are no such variables: a value lives in a register (r0 to r9) or on the stack, at an address below r10"},
+    {"int V ...", kNoVariables},
+    {"long V ...", kNoVariables},
+    {"u32 V ...", kNoVariables},
+    {"u64 V ...", kNoVariables},
+    {"u64 * V ...", kNoVariables},
 };
 
 constexpr size_t kMostWords = 24;
@@ -142,10 +142,7 @@ Words words_of(std::string_view line) {
     return out;
 }
 
-bool is_register(std::string_view word) {
-    if (word.size() < 2 || (word[0] != 'r' && word[0] != 'w')) return false;
-    return word == "r10" || word == "w10" || (word.size() == 2 && is_digit(word[1]));
-}
+bool is_register(std::string_view word) { return near_register(word) == word; }
 bool is_number(std::string_view word) { return is_digit(word[0]); }
 bool is_word(std::string_view word) { return is_name(word[0]) && !is_number(word) && !is_register(word); }
 bool is_between(std::string_view word) {
@@ -156,9 +153,8 @@ bool is_between(std::string_view word) {
     return false;
 }
 
-bool stands_for(std::string_view letter, std::string_view word) {
-    if (letter.size() != 1) return false;
-    switch (letter[0]) {
+bool stands_for(char letter, std::string_view word) {
+    switch (letter) {
     case 'R': return is_register(word);
     case 'N': return is_number(word);
     case 'A': return is_register(word) || is_number(word);
@@ -183,9 +179,9 @@ bool fits(std::string_view pattern, const Words &line, Words &bound) {
         if (at == line.count) return false;
         const std::string_view word = line.word[at++];
         if (want.size() == 1 && kLetters.find(want[0]) != std::string_view::npos) {
-            if (!stands_for(want, word)) return false;
+            if (!stands_for(want[0], word)) return false;
             bound.word[bound.count++] = word;
-        } else if (want != word) {
+        } else if (want == "$0" ? bound.word[0] != word : want != word) {
             return false;
         }
     }
@@ -209,12 +205,8 @@ std::string filled(std::string_view hint, const Words &bound) {
 std::string hint_for_c_spelling(std::string_view statement) {
     const Words line = words_of(statement);
     Words bound;
-    for (const Spelling &one : kSpellings) {
-        if (!fits(one.line, line, bound)) continue;
-        if (&one == kSpellings && bound.word[0] == bound.word[1])
-            return filled("an instruction has two operands: `$0 $2= $3`", bound);
-        return filled(one.hint, bound);
-    }
+    for (const Spelling &one : kSpellings)
+        if (fits(one.line, line, bound)) return filled(one.hint, bound);
     return {};
 }
 

@@ -37,6 +37,12 @@ constexpr std::string_view kDirectives[] = {".program", ".function", ".map",    
 
 } // namespace
 
+bool is_basic_type(std::string_view word) {
+    for (const Basic &basic : kBasic)
+        if (basic.name == word) return true;
+    return false;
+}
+
 bool Assembler::new_name(std::string_view name, const char *at, std::string_view what) {
     if (name.empty()) return fail(at, "expected the name of " + std::string(what) + ", found " + found());
     if (name.size() > kLongestName) return fail(at, "a name may have 127 characters");

@@ -104,8 +104,7 @@ bool Assembler::term(Number &out, int depth) {
     if (near_register(word) == word) return fail(at, "expected a number, found the register `" + std::string(word) + "`");
     Nearest near(word);
     for (auto &[known, number] : constants_) near.offer(known);
-    for (std::string_view type : {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"})
-        if (word == type) return fail(at, "expected a number, found the type `" + std::string(word) + "`");
+    if (is_basic_type(word)) return fail(at, "expected a number, found the type `" + std::string(word) + "`");
     return fail(at, "there is no constant `" + std::string(word) + "`", near.hint_or_register());
 }
 

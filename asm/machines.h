@@ -33,7 +33,6 @@ struct ArchInfo {
     int16_t program_counter = 0; ///< of the probe
     int16_t return_address = -1; ///< in a register, at a function's first instruction; -1: on the stack
     int16_t syscall_number = 0;  ///< while a system call runs; -1: nowhere
-    int16_t syscall_result = 0;  ///< at its end
 };
 
 /// A row for each.
@@ -51,8 +50,7 @@ inline constexpr ArchInfo kArchs[] = {
      .result = 80,
      .stack_pointer = 152,
      .program_counter = 128,
-     .syscall_number = 120, // orig_ax
-     .syscall_result = 80},
+     .syscall_number = 120}, // orig_ax
     {.arch = Arch::arm64,
      .name = "arm64",
      .uname = "aarch64",
@@ -66,9 +64,8 @@ inline constexpr ArchInfo kArchs[] = {
      .result = 0,
      .stack_pointer = 248,
      .program_counter = 256,
-     .return_address = 240, // x30
-     .syscall_number = 280, // syscallno
-     .syscall_result = 0},
+     .return_address = 240,  // x30
+     .syscall_number = 280}, // syscallno
     {.arch = Arch::riscv64,
      .name = "riscv64",
      .uname = "riscv64",
@@ -82,9 +79,8 @@ inline constexpr ArchInfo kArchs[] = {
      .result = 80,
      .stack_pointer = 16,
      .program_counter = 0,
-     .return_address = 8,   // ra
-     .syscall_number = 136, // a7
-     .syscall_result = 80},
+     .return_address = 8,    // ra
+     .syscall_number = 136}, // a7
     {.arch = Arch::arm,
      .name = "arm",
      .uname = "armv7l",
@@ -99,9 +95,8 @@ inline constexpr ArchInfo kArchs[] = {
      .result = 0,
      .stack_pointer = 52,
      .program_counter = 60,
-     .return_address = 56, // lr
-     .syscall_number = 28, // r7
-     .syscall_result = 0},
+     .return_address = 56,  // lr
+     .syscall_number = 28}, // r7
 };
 
 /// Its row; that of `other` has zeros and empty names.

@@ -1,7 +1,6 @@
 #include "page/bridge.h"
 
 #include <algorithm>
-#include <linux/bpf.h>
 #include <span>
 #include <utility>
 
@@ -205,10 +204,8 @@ std::string Bridge::again() {
     if (!machine_) return error_json("nothing ran");
     stepper_.reset();
     memory_ = input_;
-    const Result<void> given = packet_ ? machine_->set_packet(memory_, spec_.programs[program_].type == BPF_PROG_TYPE_XDP)
-                                       : machine_->set_memory(memory_);
-    if (!given) return error_json(given.error());
-    if (const Result<void> entered = machine_->enter(program_); !entered) return error_json(entered.error());
+    if (const Result<void> entered = exec::enter_again(*machine_, spec_, program_, memory_, packet_); !entered)
+        return error_json(entered.error());
     return begin();
 }
 

@@ -20,6 +20,8 @@ const char *answer(std::string text) {
 
 #define EXPORTED extern "C" [[gnu::used, gnu::visibility("default")]] const char *
 EXPORTED page_assemble(const char *text, const char *name) { return answer(bridge().assemble(text, name)); }
+// Beside the program that somebody is writing, which stays as it is.
+EXPORTED page_try(const char *text, const char *name) { return answer(rawbpf::page::Bridge().assemble(text, name)); }
 EXPORTED page_verify() { return answer(bridge().verify()); }
 EXPORTED page_enter(unsigned program, const char *memory, int packet) {
     return answer(bridge().enter(program, memory, packet != 0));

@@ -388,11 +388,10 @@ function tryBox() {
   const field = document.querySelector("#try"), shown = document.querySelector("#tried");
   field.addEventListener("input", () => {
     const hex = isHex(field.value);
-    const answer = ask("assemble", ["string", "string"], [field.value, hex ? "try.hex" : "try.asm"]);
+    const answer = ask("try", ["string", "string"], [field.value, hex ? "try.hex" : "try.asm"]);
     const insns = (answer.programs ?? []).flatMap((program) => program.instructions);
     shown.replaceChildren(...(field.value.trim() === "" ? [] : answer.mistakes?.length ? [make("p", { className: "fault" }, answer.mistakes[0].message)]
       : insns.flatMap((insn) => [make("p", {}, make("code", {}, hex ? insn.text ?? insn.undefined : insn.bytes)), bitsOf(insn)])));
-    assemble(); // the engine has one program at a time
   });
 }
 

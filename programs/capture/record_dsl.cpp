@@ -56,6 +56,14 @@ void fill_head(Code &f, const RecordPlace &place, const Slot &pid, const Slot &t
     f.call(helper::get_current_comm, place.at(offsetof(RecordHead, comm)), sizeof(RecordHead::comm));
 }
 
+#ifdef RAWBPF_MODE_OFFSET
+void load_mode(Code &f) {
+    f.load<uint64_t>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
+    if (RAWBPF_MODE_SHIFT) f.rsh(r1, RAWBPF_MODE_SHIFT);
+    f.and_(r1, RAWBPF_MODE_MASK);
+}
+#endif
+
 void take_kernel_stack(Code &f, const RecordPlace &place, UnwindContext context, bool wanted) {
     const Mem bytes = place.at(offsetof(RecordHead, kernel_bytes)), frames = r8 + runtime(place.frames);
     f.mov(r9, 0);
@@ -69,9 +77,7 @@ void take_kernel_stack(Code &f, const RecordPlace &place, UnwindContext context,
     };
 #ifdef RAWBPF_MODE_OFFSET
     if (context != UnwindContext::other) {
-        f.load<uint64_t>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
-        if (RAWBPF_MODE_SHIFT) f.rsh(r1, RAWBPF_MODE_SHIFT);
-        f.and_(r1, RAWBPF_MODE_MASK);
+        load_mode(f);
         f.if_(r1 != RAWBPF_MODE_USER, take); // in user code there is no kernel stack
     } else
 #endif

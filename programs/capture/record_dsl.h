@@ -50,6 +50,9 @@ struct RecordPlace {
 /// All of the head but the stacks' sizes. `pid` and `tid`: u32. r0 to r5 are gone.
 void fill_head(Code &f, const RecordPlace &place, const Slot &pid, const Slot &tid);
 
+/// r1 = whether user code ran, as the context's registers tell it: RAWBPF_MODE_USER if it did.
+void load_mode(Code &f);
+
 /// The kernel's stack, to the place's frames; none is asked for where the context's registers are of user code.
 /// Out: r9 bytes, which the verifier knows to be RAWBPF_STACK_BYTES at the most; RecordHead::kernel_bytes. r0 to r5 are gone.
 /// Not `wanted`: none.

@@ -185,9 +185,7 @@ struct Generator {
     // Only where the registers are those of user code: at uprobes.
     static void caller(Code &f, UnwindContext kind) {
         if (kind != UnwindContext::registers) return;
-        f.load<uint64_t>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
-        if (RAWBPF_MODE_SHIFT) f.rsh(r1, RAWBPF_MODE_SHIFT);
-        f.and_(r1, RAWBPF_MODE_MASK);
+        load_mode(f);
         f.if_(r1 == RAWBPF_MODE_USER, [&] { // where the function returns to, at its first instruction
             if (kHost.return_address >= 0) {
                 f.load<uint64_t>(r1, Mem(r6, runtime(kHost.return_address)));

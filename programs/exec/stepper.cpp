@@ -16,14 +16,19 @@
 
 namespace rawbpf::inline v0::exec {
 
+Result<void> enter_again(emulator::Machine &machine, const ObjectSpec &spec, size_t program, std::span<std::byte> memory,
+                         bool packet) {
+    if (packet)
+        TRY(machine.set_packet(memory, spec.programs[program].type == BPF_PROG_TYPE_XDP));
+    else
+        TRY(machine.set_memory(memory));
+    return machine.enter(program);
+}
+
 Result<std::unique_ptr<emulator::Machine>> enter(const ObjectSpec &spec, size_t program, std::span<std::byte> memory,
                                                  bool packet) {
     std::unique_ptr<emulator::Machine> machine = TRY(emulator::Machine::create(spec, {.limit = 0, .stepping = true}));
-    if (packet)
-        TRY(machine->set_packet(memory, spec.programs[program].type == BPF_PROG_TYPE_XDP));
-    else
-        TRY(machine->set_memory(memory));
-    TRY(machine->enter(program));
+    TRY(enter_again(*machine, spec, program, memory, packet));
     return machine;
 }
 

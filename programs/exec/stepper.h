@@ -17,6 +17,10 @@ namespace rawbpf::inline v0::exec {
 [[nodiscard]] Result<std::unique_ptr<emulator::Machine>> enter(const ObjectSpec &spec, size_t program,
                                                                std::span<std::byte> memory, bool packet);
 
+/// The same again on that machine, whose maps stay as they are.
+[[nodiscard]] Result<void> enter_again(emulator::Machine &machine, const ObjectSpec &spec, size_t program,
+                                       std::span<std::byte> memory, bool packet);
+
 /// One register or piece of memory that the last step changed.
 struct StepChange {
     int reg = -1;              ///< 0 to 10, or -1: memory

@@ -184,9 +184,10 @@ bool packet(Case &c) {
     const bool meta = register_value(c, reg).starts_with("pkt_meta");
     const PacketPlace start = meta ? PacketPlace::meta : PacketPlace::data;
     const Names names = {moved ? "pointer" : meta ? "data_meta" : "data", meta ? "data" : "data_end"};
-    const int64_t need = reach(c, *off, *size);               // from where the verifier counts
-    const int64_t asked = moved ? need - (*off - own) : need; // from `names.start` on
-    forget_register(c, reg);                                  // the log shows what it was before the comparison
+    const int64_t need = reach(c, *off, *size); // from where the verifier counts
+    const int64_t ahead = need - (*off - own);  // from the access's register on
+    const int64_t asked = moved ? ahead : need; // from `names.start` on
+    forget_register(c, reg);                    // the log shows what it was before the comparison
     if (counted && *off < 0 && !moved) {
         c.note(format("the access begins {} before the packet", bytes(-*off)));
         return true;
@@ -195,8 +196,7 @@ bool packet(Case &c) {
         moved && !is_assembly(c) ? format(", where pointer is what R{} holds at the access", reg) : std::string();
     if (*has <= 0) {
         explain_uncovered(c, reg, moved, start, names, bytes(asked));
-        if (asked > 0)
-            c.refusal.hint = format("compare first: {}{}", missing_comparison(c, reg, names, asked, own + *size), which);
+        if (asked > 0) c.refusal.hint = format("compare first: {}{}", missing_comparison(c, reg, names, asked, ahead), which);
         return true;
     }
     const int64_t missing = need - *has;
@@ -207,8 +207,8 @@ bool packet(Case &c) {
         c.note_at(c.path[last.step].insn, std::move(words));
     else
         c.note(std::move(words));
-    c.refusal.hint = format("compare {} more: {}{}{}", bytes(missing), missing_comparison(c, reg, names, asked, own + *size),
-                            which, is_assembly(c) ? "" : " (`sizeof` of the whole header, not part of it)");
+    c.refusal.hint = format("compare {} more: {}{}{}", bytes(missing), missing_comparison(c, reg, names, asked, ahead), which,
+                            is_assembly(c) ? "" : " (`sizeof` of the whole header, not part of it)");
     if (counted && !moved && *off - own > 0)
         c.refusal.hint +=
             format("; or read from a pointer that hasn't moved: R{} is {} into the packet here, so compare a copy of it", reg,
