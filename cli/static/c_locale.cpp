@@ -16,7 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cli/static/stop.h"
+#include "runtime/bare/stop.h"
 
 namespace {
 

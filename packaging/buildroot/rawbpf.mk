@@ -6,15 +6,14 @@
 
 RAWBPF_VERSION = 0.9.0
 RAWBPF_SOURCE = rawbpf-$(RAWBPF_VERSION).tar.xz
-# Where the release's tarball lies: a folder or a server of yours.
-RAWBPF_SITE = $(call qstrip,$(BR2_RAWBPF_SITE))
+RAWBPF_SITE = $(call qstrip,$(BR2_PACKAGE_RAWBPF_SITE))
 RAWBPF_LICENSE = MIT
 RAWBPF_LICENSE_FILES = LICENSE
 RAWBPF_INSTALL_STAGING = YES
 RAWBPF_DEPENDENCIES = fmt host-pkgconf
 
 RAWBPF_CONF_OPTS = \
-	-Dtests=false -Dbpf=dsl -Dotlp=disabled -Dtls=disabled -Ddwarf=disabled \
+	-Doptimization=s -Dtests=false -Dbpf=dsl -Dotlp=disabled -Dtls=disabled -Ddwarf=disabled \
 	-Ddebuginfod=disabled -Dparts=$(call qstrip,$(BR2_PACKAGE_RAWBPF_PARTS))
 
 ifeq ($(BR2_PACKAGE_JSON_FOR_MODERN_CPP),y)

@@ -3,16 +3,19 @@ DESCRIPTION = "Loads, attaches, traces and profiles; its loader as a library for
 LICENSE = "MIT"
 LIC_FILES_CHKSUM = "file://LICENSE;md5=abdb57b84f9d6928a61636da32a854fc"
 
-# The release's tarball, in a folder of the layer or of PREMIRRORS.
-SRC_URI = "file://rawbpf-${PV}.tar.xz"
-S = "${WORKDIR}/rawbpf-${PV}"
+# Where the release's tarball lies: in a folder of the layer (file:/), or on a server of yours (https://...), for which its checksum is
+# stated; ./dev release writes it into dist/yocto.
+RAWBPF_SITE ??= "file:/"
+SRC_URI = "${RAWBPF_SITE}/rawbpf-${PV}.tar.xz"
+SRC_URI[sha256sum] = ""
 
 DEPENDS = "fmt"
-COMPATIBLE_HOST = "(x86_64|aarch64).*-linux"
+COMPATIBLE_HOST = "(x86_64|aarch64|riscv64).*-linux"
 
 inherit meson pkgconfig
 
-PACKAGECONFIG ??= "json"
+# json needs the layer meta-oe, which has nlohmann-json.
+PACKAGECONFIG ??= ""
 PACKAGECONFIG[json] = "-Djson=enabled,-Djson=disabled,nlohmann-json"
 PACKAGECONFIG[lzma] = "-Dlzma=enabled,-Dlzma=disabled,xz"
 PACKAGECONFIG[zlib] = "-Dzlib=enabled,-Dzlib=disabled,zlib"
@@ -20,8 +23,8 @@ PACKAGECONFIG[dwarf] = "-Ddwarf=enabled,-Ddwarf=disabled,elfutils"
 PACKAGECONFIG[tls] = "-Dotlp=enabled -Dtls=enabled,-Dotlp=disabled -Dtls=disabled,openssl"
 
 # The parts of the rawbpf command; profiling, loading and the libraries are always there.
-RAWBPF_PARTS ??= "asm,trace"
-EXTRA_OEMESON = "--wrap-mode=nodownload -Dtests=false -Dbpf=dsl -Ddebuginfod=disabled -Dparts=${RAWBPF_PARTS}"
+RAWBPF_PARTS ??= "asm,experiments,running,trace"
+EXTRA_OEMESON = "-Dtests=false -Dbpf=dsl -Ddebuginfod=disabled -Dparts=${RAWBPF_PARTS}"
 
-# Each recipe's -dev has its static libraries in a package of their own; ours are the product.
-FILES:${PN} += "${datadir}/rawbpf ${datadir}/bash-completion ${datadir}/zsh ${datadir}/fish ${datadir}/vim ${libdir}/rawbpf"
+# The libraries are static, and in ${PN}-staticdev, as every recipe's.
+FILES:${PN} += "${datadir}/bash-completion ${datadir}/zsh ${datadir}/fish ${datadir}/vim"

@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "cli/static/stop.h"
+#include "runtime/bare/stop.h"
 #include "tests/support/test.h"
 
 namespace rawbpf {

@@ -1,24 +1,23 @@
 // What the standard library needs for exceptions, for a program that has none. Linked into executables that bring their own part
-// of libstdc++: static ones, and those of a release build.
+// of libstdc++: static ones, those of a release build, and programs in C with musl (musl.cpp).
 //
 // Nothing in rawbpf throws, but the archive libstdc++.a doesn't know: `operator new` throws bad_alloc, std::string throws
 // out_of_range, and behind one throw stand the unwinder, the handler of last resort, and with that a demangler and printf: 150 KB
 // of code that could only ever say "terminate called". These definitions come first at link time, so that the archive's members
 // are never taken, and each says what happened in a sentence and ends the program, which is all that the originals could do.
 //
-//      operator new ----> __throw_bad_alloc ----> __cxa_throw ----> _Unwind_RaiseException, .eh_frame of everything
-//           |                                          `----------> std::terminate ----> the verbose handler ----> demangler
-//           `-- here: "out of memory", abort
+//      std::string ----> __throw_out_of_range ----> __cxa_throw ----> _Unwind_RaiseException, .eh_frame of everything
+//                                 |                      `----------> std::terminate ----> the verbose handler ----> demangler
+//                                 `-- here: a sentence, abort
 //
 // Relies on: the Itanium C++ ABI's names (__cxa_*, __gxx_personality_v0) and libstdc++'s bits/functexcept.h. A name missing here
 // shows as a symbol defined twice when linking, and a larger file in `./dev dist`, never as a different program.
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include <unistd.h>
 
-#include "cli/static/stop.h"
+#include "runtime/bare/stop.h"
 
 namespace rawbpf {
 void stop(const char *what) {
@@ -29,26 +28,9 @@ void stop(const char *what) {
 }
 } // namespace rawbpf
 
-namespace {
-
 using rawbpf::stop;
 
-void *allocate(std::size_t size) {
-    void *memory = std::malloc(size ? size : 1);
-    if (!memory) stop("out of memory");
-    return memory;
-}
-
-} // namespace
-
 // NOLINTBEGIN: names and signatures are the ABI's
-void *operator new(std::size_t size) { return allocate(size); }
-void *operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete[](void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
-
 namespace std {
 void __throw_bad_alloc() { stop("out of memory"); }
 void __throw_bad_array_new_length() { stop("an array of a negative or absurd size"); }
