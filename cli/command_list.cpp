@@ -4,6 +4,7 @@
 #include <array>
 #include <initializer_list>
 
+#include "cli/built.h"
 #include "cli/commands.h"
 
 namespace rawbpf::inline v0::cli {

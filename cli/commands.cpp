@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "cli/built.h"
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/narrator.h"

@@ -2,11 +2,11 @@
 //
 // The command line is that of the conformance suites' plugins: the program as hex on standard input, memory as an operand, r0
 // as hex on standard output, errors on standard error.
+#include "cli/built.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/object_file.h"
-#include "cli/parts.h"
 #include "cli/program_input.h"
 #include "cli/verify_input.h"
 #include "programs/exec/run.h"

@@ -1,5 +1,6 @@
 // The language of `rawbpf run`, as a page: `rawbpf help experiment`, rawbpf-experiment(5). The parser has the words themselves
 // (programs/experiment/parse*.cpp); a test compares the two lists.
+#include "cli/built.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 

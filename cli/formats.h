@@ -1,7 +1,7 @@
 // The renderers of this build's formats: other tools' are a part that a build may leave out.
 #pragma once
 
-#include "cli/parts.h"
+#include "cli/built.h"
 #include "programs/render/tool_formats.h"
 
 namespace rawbpf::inline v0::cli {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "cli/asm_file.h"
+#include "cli/built.h"
 #include "cli/common_options.h"
-#include "cli/parts.h"
 #include "programs/doctor/doctor.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/fail.h"

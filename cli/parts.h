@@ -5,7 +5,8 @@
 //
 // A part is some commands (command_list.cpp has the table), or what another command does with it: `load FILE.asm`, `-f pprof`.
 // Every build compiles all sources. Nothing refers to the functions of a part that is left out, so the linker drops them. Who
-// asks for such a part is told what is missing and which option brings it, with status 3: this build can't do it.
+// asks for such a part is told what is missing and which option brings it, with status 3: this build can't do it. What this
+// build has: built.h.
 #pragma once
 
 #include <cstdint>
@@ -61,11 +62,6 @@ inline constexpr PartRow kParts[] = {
         at = end + 1;
     }
     return false;
-}
-
-/// Whether this build has the part.
-[[nodiscard]] consteval bool has(Part part) {
-    return part == Part::core || has_word(RAWBPF_PARTS, kParts[static_cast<size_t>(part)].name);
 }
 
 /// `asked`: what needs the part, as the message begins: "asm" or "-f pprof". PURE.

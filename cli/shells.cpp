@@ -8,8 +8,8 @@
 
 #include "asm/helpers.h"
 #include "asm/opcodes.h"
+#include "cli/built.h"
 #include "cli/help.h"
-#include "cli/parts.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::cli {

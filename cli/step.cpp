@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "cli/built.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/parts.h"
 #include "cli/program_input.h"
 #include "cli/running.h"
 #include "programs/exec/knowledge.h"

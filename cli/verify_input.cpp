@@ -7,9 +7,9 @@
 
 #include "asm/print.h"
 #include "cli/asm_file.h"
+#include "cli/built.h"
 #include "cli/console.h"
 #include "cli/experiment_input.h"
-#include "cli/parts.h"
 #include "programs/exec/input.h"
 #include "programs/explain/verified.h"
 #include "programs/render/json_line.h"

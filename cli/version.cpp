@@ -7,6 +7,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/object_file.h"
+#include "cli/this_build.h"
 #include "programs/render/json_line.h"
 #include "programs/xz.h"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr Option kOptions[] = {verbose_option("also what this build can and can't do"), format_option("text", "text json"),
                                kJsonOption};
 
-// RAWBPF_FEATURES is one text: "JSON, no OTLP, ...".
+// RAWBPF_FEATURES (cli/this_build.h) is one text: "JSON, no OTLP, ...".
 std::string json_text(const Arguments &arguments) {
     std::string out, has, lacks;
     append_json_header(out, arguments);

@@ -10,6 +10,7 @@
 
 #include <sys/stat.h>
 
+#include "cli/built.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/own_folder.h"
