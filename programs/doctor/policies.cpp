@@ -188,7 +188,8 @@ void files(std::vector<Check> &out, const SystemState &state) {
         "mount -t bpf bpf /sys/fs/bpf");
 }
 
-void counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t config, std::string_view use) {
+/// The fix, where the kernel has no perf events at all; else empty.
+std::string counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t config, std::string_view use) {
     sys::PerfEventAttr attr;
     attr.type = type;
     attr.config = config;
@@ -211,11 +212,13 @@ void counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t 
         check.detail = event.error().message();
         check.fix = event.error().hint;
     }
+    std::string without = !event && event.error().os == ENOSYS ? check.fix : std::string();
     out.push_back(std::move(check));
+    return without;
 }
 
 void perf(std::vector<Check> &out, const SystemState &state) {
-    counter(out, "CPU clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "a software clock to sample by");
+    const std::string without = counter(out, "CPU clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "a software clock to sample by");
     counter(out, "PMU cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "the hardware's cycle counter, for --hw");
     constexpr struct {
         std::string_view pmu, name, detail, fix, since;
@@ -226,11 +229,16 @@ void perf(std::vector<Check> &out, const SystemState &state) {
     };
     for (const auto &row : kPmus) {
         Check check{kPerf, std::string(row.name), {}, std::string(row.detail), std::string(row.since)};
-        if (const std::string_view why = state.why_unread("pmus"); why.empty())
-            check.ok = state.has_pmu(row.pmu);
-        else
+        if (!without.empty()) {
+            check.ok = false;
+            check.detail = "attached by perf_event_open(2), which is missing";
+            check.fix = without;
+        } else if (const std::string_view why = state.why_unread("pmus"); !why.empty()) {
             check.detail = why, check.fix = state.sys ? "" : "mount -t sysfs sysfs /sys";
-        if (check.ok == false) check.fix = row.fix;
+        } else {
+            check.ok = state.has_pmu(row.pmu);
+            if (check.ok == false) check.fix = row.fix;
+        }
         out.push_back(std::move(check));
     }
 }
