@@ -8,6 +8,8 @@
 
 #include <linux/perf_event.h>
 
+#include "programs/capture/memory_shares.h"
+#include "programs/capture/waiting_threads.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/system_state.h"
 #include "runtime/sys/perf.h"
@@ -20,7 +22,8 @@ namespace {
 
 using sys::Capability;
 
-constexpr std::string_view kPrivileges = "privileges", kPolicies = "policies", kFiles = "files", kPerf = "perf";
+constexpr std::string_view kPrivileges = "privileges", kPolicies = "policies", kFiles = "files", kPerf = "perf",
+                           kMemory = "memory";
 
 struct CapabilityRow {
     Capability capability;
@@ -218,7 +221,8 @@ std::string counter(std::vector<Check> &out, std::string name, uint32_t type, ui
 }
 
 void perf(std::vector<Check> &out, const SystemState &state) {
-    const std::string without = counter(out, "CPU clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "a software clock to sample by");
+    const std::string without =
+        counter(out, "CPU clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "a software clock to sample by");
     counter(out, "PMU cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "the hardware's cycle counter, for --hw");
     constexpr struct {
         std::string_view pmu, name, detail, fix, since;
@@ -243,6 +247,19 @@ void perf(std::vector<Check> &out, const SystemState &state) {
     }
 }
 
+// What each part of a run takes of this machine's memory, where nobody says how much.
+void memory(std::vector<Check> &out) {
+    const MemoryShares shares = memory_shares();
+    auto add = [&](std::string name, std::string detail) { out.push_back({kMemory, std::move(name), true, std::move(detail)}); };
+    add("memory", format("{}: this machine's, or what a limit leaves; the rest are parts of it", mebibytes(shares.memory)));
+    add("ring of trace, custom", format("{}; --ring", mebibytes(shares.events_ring)));
+    add("ring of profile", format("up to {}, by CPUs and frequency; --ring", mebibytes(shares.samples_ring)));
+    add("unwind tables", format("up to {}; --unwind-memory", mebibytes(shares.unwind_tables)));
+    add("events to be written", format("up to {}; --backlog", mebibytes(shares.backlog)));
+    add("threads that wait", format("room for {}, 2.8 KB each; --off-cpu", waiting_threads()));
+    add("--ring, --unwind-memory", format("at most {} each", mebibytes(shares.most_asked)));
+}
+
 } // namespace
 
 void examine_policies(std::vector<Check> &checks) {
@@ -252,6 +269,7 @@ void examine_policies(std::vector<Check> &checks) {
     policies(checks, state, caps);
     files(checks, state);
     perf(checks, state);
+    memory(checks);
 }
 
 } // namespace rawbpf::inline v0::doctor

@@ -132,7 +132,8 @@ Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> 
     }
     if (!any)
         return Unexpected(make_error(Errc::unsupported,
-                                     "/proc/kallsyms is empty, so rawbpf can't see which symbols the kernel has", std::string(kWithout)));
+                                     "/proc/kallsyms is empty, so rawbpf can't see which symbols the kernel has",
+                                     std::string(kWithout)));
     return {};
 }
 

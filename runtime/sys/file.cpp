@@ -22,6 +22,7 @@ constexpr const char *kNoRoom = "that file system is full (df shows it): make ro
 
 // What a small system often lacks: a /proc or /sys, room, a folder that can be written.
 Error not_opened(Error error, const std::string &path) {
+    if (error.os == ENOENT && path == "/dev/null") error.hint = "mknod -m 666 /dev/null c 1 3";
     if (error.os == ENOENT) return unmounted(std::move(error), path);
     if (error.os == EROFS) error.hint = "name a file on a file system that can be written (/tmp or /run, say)";
     if (error.os == ENOSPC) error.hint = kNoRoom;
