@@ -89,6 +89,11 @@ SEC("tracepoint/sched/sched_process_exec") int field(void *ctx)
     return 0;
 }
 """,
+    "config.bpf.o": """#include <rawbpf/bpf.h>
+LICENSE("GPL");
+extern int CONFIG_HZ __attribute__((section(".kconfig")));
+SEC("tracepoint/sched/sched_process_exec") int hertz(void *ctx) { return CONFIG_HZ; }
+""",
     "globals.bpf.o": """#include <rawbpf/bpf.h>
 LICENSE("GPL");
 __u64 sum = 0;
@@ -129,7 +134,7 @@ MOUNT_PROC = "hint: mount -t proc proc /proc"
 ROOM = "hint: that file system is full"
 USUAL = (
     works("nothing", ("yes  CPU clock", "yes  ring buffers"))
-    + [Case("nothing", FUNCTION, 0, TRACED),
+    + [Case("nothing", FUNCTION, 0, TRACED), Case("nothing", "load config.bpf.o", 0, ("hertz",)),
        Case("a bundle for another kernel", "$ ./product", 1, ("bundle field: it was made for other kernels than this one: old", "hint: .*RAWBPF_BUNDLE_LIVE"))]
     + works("no tracefs, no debugfs", ("no   tracefs .*mount -t tracefs tracefs /sys/kernel/tracing",))
     + works("kptr_restrict 2", (r"no   kptr_restrict .*sysctl kernel\.kptr_restrict=1",),
@@ -139,7 +144,8 @@ USUAL = (
             Case("no kallsyms", PROFILE, 0, PROFILED + ("kernel functions have no names: /proc/kallsyms is empty",)),
             Case("no kallsyms", FUNCTION, 3, ("/proc/kallsyms is empty", "hint: tracepoints, system calls and user functions")))
     + works("no JIT", (r"no   bpf_jit_enable .*sysctl net\.core\.bpf_jit_enable=1",), Case("no JIT", FUNCTION, 0, TRACED))
-    + works("no config", ("yes  CPU clock",))
+    + works("no config", ("yes  CPU clock",),
+            Case("no config", "load config.bpf.o", 1, ("neither /boot/config-.* nor /proc/config.gz", "hint: CONFIG_IKCONFIG_PROC")))
     + works("no /proc", (r"no   /proc .*mount -t proc proc /proc", r"\?    kptr_restrict .*no procfs at /proc"),
             Case("no /proc", PROFILE, 0, PROFILED + ("kernel functions have no names: .*" + NO_PROC,)),
             Case("no /proc", FUNCTION, 3, (r"opening /proc/kallsyms \(" + NO_PROC, MOUNT_PROC)))
