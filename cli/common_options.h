@@ -120,11 +120,12 @@ inline constexpr Option kCommandOutputOption{
 inline constexpr Option kNoChildrenOption{
     .name = "no-children", .help = "with -p: take only these processes, without those that they started or will start"};
 /// See ring_bytes().
-inline constexpr Option kRingOption{.name = "ring",
-                                    .kind = OptionKind::text,
-                                    .argument = "SIZE",
-                                    .help = "the size of the ring buffer, rounded up to a power of two: 8M, 65536K; from 1M to "
-                                            "4G. The ledger counts what was lost because the buffer was full (ring full)"};
+inline constexpr Option kRingOption{
+    .name = "ring",
+    .kind = OptionKind::text,
+    .argument = "SIZE",
+    .help = "the size of the ring buffer, rounded up to a power of two: 8M, 65536K; from 1M to "
+            "4G, and a quarter of the memory at most. The ledger counts what was lost because the buffer was full (ring full)"};
 inline constexpr Option kReadyFdOption{.name = "ready-fd",
                                        .kind = OptionKind::count,
                                        .argument = "N",
@@ -145,9 +146,10 @@ inline constexpr Option kUnwindOption{.name = "unwind",
 inline constexpr Option kUnwindMemoryOption{.name = "unwind-memory",
                                             .kind = OptionKind::text,
                                             .argument = "SIZE",
-                                            .help = "the most memory that unwind tables may use: 64M, 65536K; from 1M to 4G. "
-                                                    "When it is full, rawbpf drops the least used tables",
-                                            .fallback = "64M"};
+                                            .help =
+                                                "the most memory that unwind tables may use: 64M, 65536K; from 1M to 4G, and a "
+                                                "quarter of the memory at most. By default a sixteenth of it, 64M at most. "
+                                                "When it is full, rawbpf drops the least used tables"};
 constexpr Option depth_option(const char *fallback, const char *help) {
     return {
         .name = "depth", .kind = OptionKind::count, .argument = "N", .help = help, .fallback = fallback, .least = 1, .most = 255};

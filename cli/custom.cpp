@@ -9,10 +9,12 @@
 #include "cli/object_file.h"
 #include "cli/run_words.h"
 #include "cli/running.h"
+#include "programs/capture/memory_shares.h"
 #include "programs/custom/run.h"
 #include "programs/custom/tail_call.h"
 #include "programs/custom/view.h"
 #include "programs/render/json_line.h"
+#include "programs/render/ledger.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 
@@ -126,6 +128,7 @@ Result<custom::RunOptions> run_options(const Arguments &a, int command_output, p
     tracer.copies = true;
     tracer.backlog = TRY(backlog_bytes(a, option("backlog")));
     tracer.thread = true;
+    tracer.ring_bytes = static_cast<uint32_t>(memory_shares().events_ring);
     if (const uint32_t ring = TRY(ring_bytes(a, option("ring")))) tracer.ring_bytes = ring;
     tracer.sample_hz = a.count(option("freq"));
     tracer.off_cpu = a.has(option("off-cpu"));
@@ -197,6 +200,9 @@ void say_end(const Arguments &a, const custom::RunEnd &end) {
 
 Result<void> run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info) {
     custom::RunOptions options = TRY(run_options(a, command_output, debug_info));
+    if (a.has(option("verbose")))
+        say(memory_text(kWho, format("a ring of {}", render::size_text(options.tracer.ring_bytes)), options.tracer.unwind,
+                        options.tracer.backlog));
     News news(a, output);
     const custom::RunEnd end = TRY(custom::run_custom(std::move(options), output.writer(), news));
     if (!a.has(option("quiet"))) say_end(a, end);
@@ -205,7 +211,7 @@ Result<void> run(const Arguments &a, Output &output, int command_output, process
 
 int run_custom_command(const Arguments &a) {
     const Result<CommandOutput> command_output = check(a);
-    if (!command_output) return complain(kWho, command_output.error(), 2);
+    if (!command_output) return complain(kWho, command_output.error(), options_status(command_output.error()));
     const std::optional<render::Format> rendered = render::format_named(a.text(option("format")));
     if (rendered && render::is_json(*rendered) && !render::writes_json())
         return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));

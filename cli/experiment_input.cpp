@@ -37,6 +37,7 @@ Result<InputFile> open_experiment(std::string_view name) {
 Result<void> say_mistakes(const experiment::Mistakes &mistakes, std::string_view name) {
     if (!mistakes.any()) return {};
     say(mistakes.report());
+    if (mistakes.kind() != Errc::bad_input) return fail(mistakes.kind(), "{}: nothing was done", name);
     return fail(Errc::bad_input, "{}: {} mistake{}, nothing was done", name, mistakes.count(), mistakes.count() == 1 ? "" : "s");
 }
 

@@ -14,8 +14,10 @@
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/view.h"
+#include "programs/capture/memory_shares.h"
 #include "programs/processes/container.h"
 #include "programs/profile/event.h"
+#include "programs/render/ledger.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/numbers.h"
 #include "runtime/sys/cpus.h"
@@ -382,7 +384,7 @@ int run_profile_command(const Arguments &a) {
     Result<CommandOutput> command_output = check(a);
     if (!command_output) return complain(kWho, command_output.error(), 2);
     Result<ProfileOptions> options = profile_options(a);
-    if (!options) return complain(kWho, options.error(), 2);
+    if (!options) return complain(kWho, options.error(), options_status(options.error()));
     options->workload_output = command_output->fd;
 
     if (a.has(option("container"))) {
@@ -446,6 +448,10 @@ int run_profile_command(const Arguments &a) {
                       endless ? "Ctrl-C ends it" : "", verbose && !a.has(option("live")));
     stop_on_signals();
 
+    if (verbose) {
+        const uint64_t ring = options->ring_bytes ? options->ring_bytes : memory_shares().samples_ring;
+        say(memory_text(kWho, format("a ring of up to {}", render::size_text(ring)), {.memory = options->unwind_memory}, 0));
+    }
     Starting starting(std::string(kWho), quiet);
     receiver.begins_after(starting);
     Result<Outcome> outcome = run_profile(*options, receiver);

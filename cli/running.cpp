@@ -8,12 +8,13 @@
 #include <fcntl.h>
 
 #include "cli/console.h"
+#include "programs/capture/memory_shares.h"
+#include "programs/render/ledger.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/machine.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -52,7 +53,30 @@ bool PrintingRest::go_on(uint64_t waiting) {
 
 Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog) {
     if (a.has(backlog)) return parse_size(a.text(backlog), "--backlog", uint64_t{1} << 20, uint64_t{1} << 40);
-    return sys::memory_bytes() / 8;
+    return memory_shares().backlog;
+}
+
+namespace {
+
+// Of memory that the kernel can't swap out.
+Result<uint64_t> locked_size(std::string_view text, std::string_view option) {
+    const uint64_t bytes = TRY(parse_size(text, option, uint64_t{1} << 20, uint64_t{4} << 30));
+    const MemoryShares shares = memory_shares();
+    if (bytes <= shares.most_asked) return bytes;
+    return Unexpected(
+        make_error(Errc::unsupported,
+                   format("{}: {} is more than a quarter of the {} of memory here, and none of it could be swapped out", option,
+                          text, render::size_text(shares.memory)),
+                   format("at most {}M; rawbpf doctor shows what is taken without {}", shares.most_asked >> 20, option)));
+}
+
+} // namespace
+
+std::string memory_text(std::string_view who, std::string_view ring, const UnwindChoice &unwind, uint64_t backlog) {
+    std::string text = format("{}: of {} of memory: {}, unwind tables up to {}", who, render::size_text(memory_shares().memory),
+                              ring, render::size_text(unwind.memory));
+    if (backlog > 0) append(text, ", events to be written up to {}", render::size_text(backlog));
+    return text + "\n";
 }
 
 Unexpected wrong_usage(std::string text, std::string hint) {
@@ -93,8 +117,9 @@ Result<CommandOutput> place_command_output(const Arguments &a, Id command_output
     if (where.empty()) where = on_stdout && !for_people ? "stderr" : "stdout";
     if (where == "stdout") return CommandOutput();
     if (where == "stderr") return CommandOutput{Fd(), 2};
-    const std::string path = where == "null" ? "/dev/null" : std::string(where);
-    Fd file = TRY_IN(sys::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666), "--command-output {}", path);
+    const bool nowhere = where == "null"; // a file of that name isn't made where there is no such device
+    const std::string path = nowhere ? "/dev/null" : std::string(where);
+    Fd file = TRY_IN(sys::open(path, nowhere ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC, 0666), "--command-output {}", where);
     const int fd = file.get();
     return CommandOutput{std::move(file), fd};
 }
@@ -108,7 +133,7 @@ Result<void> check_ready_fd(const Arguments &a, Id ready_fd) {
 
 Result<uint32_t> ring_bytes(const Arguments &a, Id ring) {
     if (!a.has(ring)) return 0;
-    const uint64_t bytes = TRY(parse_size(a.text(ring), "--ring", uint64_t{1} << 20, uint64_t{4} << 30));
+    const uint64_t bytes = TRY(locked_size(a.text(ring), "--ring"));
     return static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(bytes), uint64_t{1} << 31)); // the largest that the kernel has
 }
 
@@ -122,7 +147,7 @@ Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids) {
     UnwindChoice out;
     const std::string_view how = a.text(ids.unwind);
     out.by = how == "fp" ? UnwindBy::fp : how == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
-    out.memory = TRY(parse_size(a.text(ids.memory), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
+    out.memory = a.has(ids.memory) ? TRY(locked_size(a.text(ids.memory), "--unwind-memory")) : memory_shares().unwind_tables;
     out.depth = static_cast<uint32_t>(a.count(ids.depth));
     return out;
 }

@@ -64,6 +64,11 @@ inline constexpr Option kBacklogOption{
 [[nodiscard]] Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog);
 /// --ring in bytes, a power of two; 0: it isn't given. Errors: invalid_argument, for a size that is none.
 [[nodiscard]] Result<uint32_t> ring_bytes(const Arguments &a, Id ring);
+/// The status for an error in the options: 2, wrong usage; 3 where this machine can't do what they ask for.
+[[nodiscard]] inline int options_status(const Error &error) { return error.kind == Errc::unsupported ? 3 : 2; }
+/// What -v says of the memory that a run may take: "rawbpf trace: of 64.0 MB of memory: a ring of 1.0 MB, unwind tables up to 4.0
+/// MB, events to be written up to 8.0 MB". Without a backlog: 0.
+[[nodiscard]] std::string memory_text(std::string_view who, std::string_view ring, const UnwindChoice &unwind, uint64_t backlog);
 /// --no-children without --pid. `also`: a command of its own may be meant, too.
 [[nodiscard]] Result<void> check_no_children(const Arguments &a, Id no_children, Id pid, bool also);
 

@@ -14,6 +14,7 @@
 #include "cli/trace_groups.h"
 #include "cli/trace_options.h"
 #include "programs/render/json_line.h"
+#include "programs/render/ledger.h"
 #include "programs/render/text.h"
 #include "programs/trace/run.h"
 #include "programs/usdt/print.h"
@@ -199,7 +200,10 @@ int run_trace_command(const Arguments &a) {
     const Result<CommandOutput> command_output = check(a);
     if (!command_output) return complain(who(a), command_output.error(), 2);
     Result<trace::TraceOptions> options = trace_options(a);
-    if (!options) return complain(who(a), options.error(), 2);
+    if (!options) return complain(who(a), options.error(), options_status(options.error()));
+    if (a.has(option("verbose")))
+        say(memory_text(who(a), format("a ring of {}", render::size_text(options->program.ring_bytes)), options->unwind,
+                        options->backlog));
     if (const std::string_view shape = a.text(option("format")); (shape == "json" || shape == "chrome") && !render::writes_json())
         return complain(who(a), make_error(Errc::unsupported, "this build writes no JSON"));
     Result<Output> output = Output::open(a.text(option("output")));

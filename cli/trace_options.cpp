@@ -1,16 +1,15 @@
 #include "cli/trace_options.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/trace_groups.h"
+#include "programs/capture/memory_shares.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/machine.h"
 
 namespace rawbpf::inline v0::cli::tracing {
 namespace {
@@ -113,9 +112,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     if (counts_stacks(a) || by_stack) o.stack_counts = kStackCounts;
     if (const auto drawn = render::format_named(a.text(option("format"))); drawn && counts_stacks(a))
         o.threads_apart = !render::aggregates(*drawn);
-    // A ring's memory can't be swapped: a small machine has a smaller one.
-    const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);
-    program.ring_bytes = static_cast<uint32_t>(std::clamp<uint64_t>(share, 1 << 20, program.ring_bytes));
+    program.ring_bytes = static_cast<uint32_t>(memory_shares().events_ring);
     if (const uint32_t ring = TRY(ring_bytes(a, option("ring")))) program.ring_bytes = ring;
     o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
     o.copies = true;

@@ -7,6 +7,7 @@
 #include "programs/doctor/environment.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <unistd.h>
 
 #include "asm/helpers.h"
@@ -17,6 +18,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
+#include "runtime/sys/hints.h"
 #include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0::doctor {
@@ -43,6 +45,10 @@ Check checked(const Who &who, std::string_view group, std::string name, const Pr
     case Support::yes: check.ok = true; break;
     case Support::no:
         check.ok = false;
+        if (probed.detail == "ENOSYS") { // of bpf(2) itself
+            check.fix = sys::bpf_hint(sys::kAnyCommand, ENOSYS);
+            break;
+        }
         check.fix = since.empty() ? std::string("no released kernel is known to have it") : format("Linux {} or newer", since);
         if (!config.empty())
             check.fix += format(", with {}", config);

@@ -8,6 +8,8 @@
 
 #include <linux/perf_event.h>
 
+#include "programs/capture/memory_shares.h"
+#include "programs/capture/waiting_threads.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/system_state.h"
 #include "runtime/sys/perf.h"
@@ -20,7 +22,8 @@ namespace {
 
 using sys::Capability;
 
-constexpr std::string_view kPrivileges = "privileges", kPolicies = "policies", kFiles = "files", kPerf = "perf";
+constexpr std::string_view kPrivileges = "privileges", kPolicies = "policies", kFiles = "files", kPerf = "perf",
+                           kMemory = "memory";
 
 struct CapabilityRow {
     Capability capability;
@@ -188,7 +191,8 @@ void files(std::vector<Check> &out, const SystemState &state) {
         "mount -t bpf bpf /sys/fs/bpf");
 }
 
-void counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t config, std::string_view use) {
+/// The fix, where the kernel has no perf events at all; else empty.
+std::string counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t config, std::string_view use) {
     sys::PerfEventAttr attr;
     attr.type = type;
     attr.config = config;
@@ -211,11 +215,14 @@ void counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t 
         check.detail = event.error().message();
         check.fix = event.error().hint;
     }
+    std::string without = !event && event.error().os == ENOSYS ? check.fix : std::string();
     out.push_back(std::move(check));
+    return without;
 }
 
 void perf(std::vector<Check> &out, const SystemState &state) {
-    counter(out, "CPU clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "a software clock to sample by");
+    const std::string without =
+        counter(out, "CPU clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "a software clock to sample by");
     counter(out, "PMU cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "the hardware's cycle counter, for --hw");
     constexpr struct {
         std::string_view pmu, name, detail, fix, since;
@@ -226,13 +233,31 @@ void perf(std::vector<Check> &out, const SystemState &state) {
     };
     for (const auto &row : kPmus) {
         Check check{kPerf, std::string(row.name), {}, std::string(row.detail), std::string(row.since)};
-        if (const std::string_view why = state.why_unread("pmus"); why.empty())
-            check.ok = state.has_pmu(row.pmu);
-        else
+        if (!without.empty()) {
+            check.ok = false;
+            check.detail = "attached by perf_event_open(2), which is missing";
+            check.fix = without;
+        } else if (const std::string_view why = state.why_unread("pmus"); !why.empty()) {
             check.detail = why, check.fix = state.sys ? "" : "mount -t sysfs sysfs /sys";
-        if (check.ok == false) check.fix = row.fix;
+        } else {
+            check.ok = state.has_pmu(row.pmu);
+            if (check.ok == false) check.fix = row.fix;
+        }
         out.push_back(std::move(check));
     }
+}
+
+// What each part of a run takes of this machine's memory, where nobody says how much.
+void memory(std::vector<Check> &out) {
+    const MemoryShares shares = memory_shares();
+    auto add = [&](std::string name, std::string detail) { out.push_back({kMemory, std::move(name), true, std::move(detail)}); };
+    add("memory", format("{}: this machine's, or what a limit leaves; the rest are parts of it", mebibytes(shares.memory)));
+    add("ring of trace, custom", format("{}; --ring", mebibytes(shares.events_ring)));
+    add("ring of profile", format("up to {}, by CPUs and frequency; --ring", mebibytes(shares.samples_ring)));
+    add("unwind tables", format("up to {}; --unwind-memory", mebibytes(shares.unwind_tables)));
+    add("events to be written", format("up to {}; --backlog", mebibytes(shares.backlog)));
+    add("threads that wait", format("room for {}, 2.8 KB each; --off-cpu", waiting_threads()));
+    add("--ring, --unwind-memory", format("at most {} each", mebibytes(shares.most_asked)));
 }
 
 } // namespace
@@ -244,6 +269,7 @@ void examine_policies(std::vector<Check> &checks) {
     policies(checks, state, caps);
     files(checks, state);
     perf(checks, state);
+    memory(checks);
 }
 
 } // namespace rawbpf::inline v0::doctor

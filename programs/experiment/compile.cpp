@@ -150,7 +150,9 @@ bool Compiler::choose(const std::vector<Probe::Name> &alternatives, const Probe 
         message = "this kernel has none of them:";
         for (const std::string &reason : reasons) append(message, "{} {}", message.ends_with(':') ? "" : ";", reason);
     }
-    return fail(alternatives.front().at, std::move(message), last.hint);
+    fail(alternatives.front().at, std::move(message), last.hint);
+    if (last.kind == Errc::permission || last.kind == Errc::unsupported) mistakes_.last_is(last.kind);
+    return false;
 }
 
 bool Compiler::probe(const Probe &probe) {

@@ -13,6 +13,7 @@
 
 #include "asm/assemble.h"
 #include "programs/trace/expression.h"
+#include "runtime/base/error.h"
 
 namespace rawbpf::inline v0::experiment {
 
@@ -173,10 +174,15 @@ class Mistakes {
     [[nodiscard]] const std::vector<Complaint> &all() const { return complaints_; }
     /// As the assembler prints them: place, message, the line, a caret, a hint.
     [[nodiscard]] std::string report() const;
+    /// The last one is none of the text's: this kernel or these privileges lack what it asks for.
+    void last_is(Errc kind) { kind_ = kind; }
+    /// Of the only one what last_is() said, bad_input otherwise.
+    [[nodiscard]] Errc kind() const { return complaints_.size() == 1 ? kind_ : Errc::bad_input; }
 
   private:
     std::string file_;
     std::vector<Complaint> complaints_;
+    Errc kind_ = Errc::bad_input;
 };
 
 } // namespace rawbpf::inline v0::experiment

@@ -121,7 +121,7 @@ void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uin
 
 // The table keeps its descriptor: symbols may be dropped and loaded again.
 Result<Fd> LiveSymbols::open_again(const Table &table, const Module &module) {
-    if (table.file) return sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY);
+    if (table.file) return sys::duplicate(table.file.get());
     return std::move(TRY(open_mapped(module, {}, 0, 0)).file);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "programs/capture/memory_shares.h"
 #include "programs/capture/waiting_threads.h"
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
@@ -15,7 +16,6 @@
 #include "runtime/base/fail.h"
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/file.h"
-#include "runtime/sys/machine.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 
@@ -23,7 +23,7 @@ namespace rawbpf::inline v0::profile {
 namespace {
 
 constexpr size_t kTypicalRecord = 600; // bytes: 70 frames
-constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
+constexpr size_t kLeastRing = 256 << 10;
 constexpr uint64_t kTypicalRate = 2000; // events a second on a CPU, for the size of the ring
 // While tables are made nobody reads the ring. For a second of samples with copies of their stacks there is room, and for as much
 // again that is kept free of copies; of a small machine's memory it is a little part.
@@ -70,9 +70,10 @@ uint32_t ring_bytes(const Setup &setup, bool copies) {
     const size_t samples = setup.cpus().size() * (setup.event.counts() ? kTypicalRate : setup.options.frequency);
     const size_t wanted = samples * kTypicalRecord * 2;
     size_t size = std::max(kLeastRing, sys::page_size());
-    while (size < wanted && size < kMostRing) size *= 2;
+    const MemoryShares shares = memory_shares();
+    while (size < wanted && size * 2 <= shares.samples_ring) size *= 2;
     if (copies) {
-        const size_t for_copies = std::min<size_t>(kMostForCopies, sys::memory_bytes() / kShareForCopies);
+        const size_t for_copies = std::min<size_t>(kMostForCopies, shares.memory / kShareForCopies);
         while (size < samples * kCopiedRecord * 2 && size * 2 <= for_copies) size *= 2;
     }
     return static_cast<uint32_t>(size);

@@ -105,7 +105,7 @@ struct Wanted {
 Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> &see) {
     sys::Because why("the kernel's symbols, in pieces");
     bool any = false;
-    TRY(each_line("/proc/kallsyms", [&](std::string_view line) {
+    Result<void> read = each_line("/proc/kallsyms", [&](std::string_view line) {
         any = true;
         // "ffffffff81000000 T _stext", with "\t[module]" at the end for modules
         TextCursor cursor(line);
@@ -120,8 +120,20 @@ Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> 
             if (module.size() > 2 && module.front() == '[') symbol.module = module.substr(1, module.find(']') - 1);
         }
         return see(symbol);
-    }));
-    if (!any) return fail(Errc::bad_input, "/proc/kallsyms is empty, so rawbpf can't see which symbols the kernel has");
+    });
+    constexpr std::string_view kWithout = "tracepoints, system calls and user functions are found without it";
+    if (!read) {
+        Error error = std::move(read).error();
+        if (error.os == ENOENT && error.hint.empty()) {
+            error.kind = Errc::unsupported;
+            error.hint = format("this kernel doesn't list its functions (CONFIG_KALLSYMS): {}", kWithout);
+        }
+        return Unexpected(std::move(error));
+    }
+    if (!any)
+        return Unexpected(make_error(Errc::unsupported,
+                                     "/proc/kallsyms is empty, so rawbpf can't see which symbols the kernel has",
+                                     std::string(kWithout)));
     return {};
 }
 
@@ -187,7 +199,13 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
             return true;
         }
         bool traceable = !by_filter;
-        if (addresses) {
+        if (addresses && symbol.address == 0) { // hidden by kptr_restrict, which ftrace's file doesn't follow: by name, then
+            if (filterable.empty()) {
+                for (const KernelFunction &f : out.functions) filterable.push_back(f.name);
+                stable_sort(filterable);
+            }
+            traceable = std::binary_search(filterable.begin(), filterable.end(), symbol.name);
+        } else if (addresses) {
             auto at = std::lower_bound(out.functions.begin(), out.functions.end(), symbol.address,
                                        [](const KernelFunction &f, uint64_t address) { return f.address < address; });
             // ftrace's own place may lie some bytes behind the symbol: an endbr64, padding for the trampoline on arm64.

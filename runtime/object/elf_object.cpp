@@ -24,6 +24,7 @@
 
 #include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
+#include "runtime/object/elf_kind.h"
 #include "runtime/object/image.h"
 #include "runtime/object/sections.h"
 
@@ -64,17 +65,6 @@ constexpr std::string_view kStructOps[] = {".struct_ops", ".struct_ops.link", "?
 
 bool named(std::string_view section, std::string_view stem) {
     return section.starts_with(stem) && (section.size() == stem.size() || section[stem.size()] == '.');
-}
-
-Result<void> check_kind(const Image &image) {
-    const elf::Elf &elf = image.elf;
-    if (elf.machine() != EM_BPF && elf.machine() != EM_NONE)
-        return fail(Errc::bad_input, "{}: it isn't a BPF object: its machine is {}, and BPF is {}", image.name, elf.machine(),
-                    EM_BPF);
-    if (!elf.is_64() || elf.big_endian())
-        return fail(Errc::unsupported, "{}: a {}-bit {}-endian object; rawbpf loads only 64-bit little-endian objects",
-                    image.name, elf.is_64() ? 64 : 32, elf.big_endian() ? "big" : "little");
-    return {};
 }
 
 /// One pass over the sections: what each is for.
@@ -305,7 +295,7 @@ Result<ObjectSpec> parse_object(Bytes elf, std::string_view name) {
     Image image;
     image.name = name;
     image.elf = TRY(elf::Elf::parse(elf, name));
-    TRY(check_kind(image));
+    TRY(check_elf_kind(image.elf, image.name));
 
     ObjectSpec spec;
     spec.name = name;

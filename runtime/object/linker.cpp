@@ -30,6 +30,7 @@
 #include "asm/insn.h"
 #include "runtime/base/fail.h"
 #include "runtime/elf/writer.h"
+#include "runtime/object/elf_kind.h"
 #include "runtime/object/link_image.h"
 
 namespace rawbpf::inline v0 {
@@ -53,11 +54,10 @@ Result<LinkedFile> open_file(const LinkInput &input) {
     LinkedFile file;
     file.name = input.name;
     file.elf = TRY(elf::Elf::parse(input.bytes, input.name));
-    if ((file.elf.machine() != EM_BPF && file.elf.machine() != EM_NONE) || file.elf.type() != ET_REL)
-        return fail(Errc::bad_input, "{}: it isn't a BPF object: its machine is {}, its type {}", input.name, file.elf.machine(),
-                    file.elf.type());
-    if (!file.elf.is_64() || file.elf.big_endian())
-        return fail(Errc::unsupported, "{}: rawbpf links only 64-bit little-endian objects", input.name);
+    TRY(check_elf_kind(file.elf, input.name));
+    if (file.elf.type() != ET_REL)
+        return fail(Errc::bad_input, "{}: it isn't an object, as compilers write them with -c: its type is {}, not {}",
+                    input.name, file.elf.type(), ET_REL);
     const elf::Section *symtab = nullptr;
     for (const elf::Section &section : file.elf.sections()) {
         if (section.type == SHT_SYMTAB) {

@@ -12,9 +12,24 @@
 
 #include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
+#include "runtime/sys/kernel_file.h"
 #include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::sys {
+namespace {
+
+constexpr const char *kNoRoom = "that file system is full (df shows it): make room there, or name a file on another one";
+
+// What a small system often lacks: a /proc or /sys, room, a folder that can be written.
+Error not_opened(Error error, const std::string &path) {
+    if (error.os == ENOENT && path == "/dev/null") error.hint = "mknod -m 666 /dev/null c 1 3";
+    if (error.os == ENOENT) return unmounted(std::move(error), path);
+    if (error.os == EROFS) error.hint = "name a file on a file system that can be written (/tmp or /run, say)";
+    if (error.os == ENOSPC) error.hint = kNoRoom;
+    return error;
+}
+
+} // namespace
 
 Result<Fd> open(const std::string &path, int flags, uint32_t mode) {
     long fd;
@@ -22,7 +37,7 @@ Result<Fd> open(const std::string &path, int flags, uint32_t mode) {
         fd = invoke(__NR_openat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), static_cast<uint64_t>(flags | O_CLOEXEC),
                     mode);
     } while (fd == -EINTR);
-    if (fd < 0) return fail_os(-fd, "opening {}", path);
+    if (fd < 0) return Unexpected(not_opened(os_error(static_cast<int>(-fd), format("opening {}", path)), path));
     return Fd(static_cast<int>(fd));
 }
 
@@ -69,7 +84,7 @@ Result<void> write_all(int fd, const void *from, size_t size) {
     while (size > 0) {
         long n = invoke(__NR_write, fd, reg(at), size);
         if (n == -EINTR) continue;
-        if (n < 0) return fail_os(-n, "write");
+        if (n < 0) return Unexpected(os_error(static_cast<int>(-n), "write", n == -ENOSPC ? kNoRoom : ""));
         at += n;
         size -= static_cast<size_t>(n);
     }

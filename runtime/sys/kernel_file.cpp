@@ -24,12 +24,13 @@ namespace {
 struct Mount {
     std::string_view path, name;
     uint64_t magic;
+    std::string_view how = {}; // of what everything else is below
 };
 constexpr Mount kMounts[] = {
     // the most special first
     {"/sys/kernel/security", "securityfs", 0x73636673},
-    {"/sys", "sysfs", 0x62656572},
-    {"/proc", "procfs", 0x9fa0},
+    {"/sys", "sysfs", 0x62656572, "mount -t sysfs sysfs /sys"},
+    {"/proc", "procfs", 0x9fa0, "mount -t proc proc /proc"},
 };
 
 bool lies_below(std::string_view path, std::string_view folder) {
@@ -40,12 +41,25 @@ Error explained(Error error, const std::string &path) {
     if (error.os != ENOENT) return error;
     if (const std::string hidden = hidden_below(path); !hidden.empty()) {
         error.kind = Errc::unsupported;
-        error.context = format("{} ({})", error.context, hidden);
+        if (const std::string said = format(" ({})", hidden); !error.context.ends_with(said)) error.context += said;
     }
     return error;
 }
 
 } // namespace
+
+Error unmounted(Error error, const std::string &path) {
+    for (const Mount &mount : kMounts) {
+        if (mount.how.empty() || !lies_below(path, mount.path)) continue;
+        const Result<uint64_t> found = file_system_magic(std::string(mount.path));
+        if (found ? *found == mount.magic : found.error().os != ENOENT) break;
+        error.kind = Errc::unsupported;
+        append(error.context, " (no {} at {})", mount.name, mount.path);
+        error.hint = mount.how;
+        break;
+    }
+    return error;
+}
 
 std::string hidden_below(const std::string &path) {
     for (const Mount &mount : kMounts) {

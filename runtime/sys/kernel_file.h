@@ -24,6 +24,10 @@ Result<std::string> kernel_line(const std::string &path);
 /// The same of a directory's names, unsorted. An empty one is none's error.
 Result<std::vector<std::string>> list_kernel_directory(const std::string &path);
 
+/// Says of an ENOENT below /proc or /sys that nothing is mounted there, and how it is: "opening /proc/kallsyms (no procfs at
+/// /proc)". Other errors stay as they are. sys::open() does this.
+[[nodiscard]] Error unmounted(Error error, const std::string &path);
+
 /// Whether such an error says that the kernel has no such file.
 [[nodiscard]] bool is_absent(const Error &error);
 /// The hint for something whose file wasn't found: `absent`, or that it can't be seen whether this kernel has it, and why.

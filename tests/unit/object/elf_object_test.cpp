@@ -408,5 +408,8 @@ TEST_CASE("object: another machine's object is named as such") {
     bytes[18] = std::byte{62}; // EM_X86_64
     auto spec = parse_object(bytes, "x.o");
     REQUIRE(!spec);
-    CHECK(spec.error().context == "x.o: it isn't a BPF object: its machine is 62, and BPF is 247");
+    CHECK(spec.error().context == "x.o: it isn't a BPF object: it has x86_64 code");
+    CHECK(spec.error().hint.find("clang --target=bpf") != std::string::npos);
+    bytes[18] = std::byte{75}; // a VAX's
+    CHECK(parse_object(bytes, "x.o").error().context == "x.o: it isn't a BPF object: it has code of machine 75, and BPF is 247");
 }

@@ -2,8 +2,12 @@
 #include "runtime/sys/kernel_file.h"
 
 #include <cerrno>
+#include <fcntl.h>
+#include <optional>
 
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -35,4 +39,26 @@ TEST_CASE("kernel files: another file system in their place says nothing of the 
     const std::string hidden = sys::hidden_below("/sys/kernel/security/no_such_folder");
     CHECK(sys::is_absent(names.error()) == hidden.empty()); // where securityfs is mounted, it isn't there
     if (!hidden.empty()) CHECK(names.error().message().find(hidden) != std::string::npos);
+}
+
+TEST_CASE("kernel files: what a small system lacks is said with what helps") {
+    test::FakeKernel kernel;
+    int os = ENOENT;
+    kernel.script = [&](const sys::Call &) -> std::optional<long> { return -os; };
+    const Error unmounted = sys::open("/proc/kallsyms", O_RDONLY).error();
+    CHECK(unmounted.message() == "opening /proc/kallsyms (no procfs at /proc): No such file or directory (ENOENT)");
+    CHECK(unmounted.hint == "mount -t proc proc /proc");
+    CHECK(unmounted.kind == Errc::unsupported);
+    CHECK(sys::read_kernel_file("/proc/kallsyms").error().message() == unmounted.message()); // said once
+    CHECK(sys::open("/sys/kernel/btf/vmlinux", O_RDONLY).error().hint == "mount -t sysfs sysfs /sys");
+    CHECK(sys::open("/dev/null", O_WRONLY).error().hint == "mknod -m 666 /dev/null c 1 3");
+    CHECK(sys::open("/etc/passwd", O_RDONLY).error().hint.empty());
+    CHECK(sys::open("/processes", O_RDONLY).error().hint.empty());
+    os = EROFS;
+    CHECK(sys::open("a.svg", O_WRONLY).error().hint.find("name a file on") == 0);
+    os = ENOSPC;
+    CHECK(sys::open("a.svg", O_WRONLY).error().hint.find("that file system is full") == 0);
+    CHECK(sys::write_all(1, "a", 1).error().hint.find("that file system is full") == 0);
+    os = EIO;
+    CHECK(sys::write_all(1, "a", 1).error().hint.empty());
 }
