@@ -116,7 +116,7 @@ class Reader {
     /// A time that Writer::put_time() wrote.
     [[nodiscard]] Result<uint64_t> time(Cursor &in);
     /// Something was shown that the ledger counts: a sample, an event, a trace.
-    void count() { ++shown_; }
+    void count(uint64_t more = 1) { shown_ += more; }
     [[nodiscard]] uint64_t shown() const { return shown_; }
     /// The name of a thread, by its number.
     [[nodiscard]] Result<std::string_view> comm(Cursor &in);
