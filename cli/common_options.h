@@ -30,6 +30,15 @@ inline constexpr Option kOutputOption{
     .written = true,
     .argument = "FILE",
     .help = "write to this file instead of standard output; rawbpf opens it before anything starts"};
+/// Of tools that record events: see check_record().
+inline constexpr Option kRecordOption{
+    .name = "record",
+    .kind = OptionKind::file,
+    .written = true,
+    .argument = "FILE",
+    .help =
+        "write a recording and show nothing: rawbpf then looks up no names and formats nothing. rawbpf report shows it, on this "
+        "or another machine; - is standard output"};
 /// --output of a command whose result is a file: `help` says what is written.
 constexpr Option file_output_option(std::string_view help) {
     Option option = kOutputOption;

@@ -118,7 +118,7 @@ Result<CommandOutput> check(const Arguments &a) {
     (void)TRY(ring_bytes(a, option("ring")));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
-    return place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output")));
+    return place_command_output(a, {option("command-output"), option("format"), option("output")});
 }
 
 Result<custom::RunOptions> run_options(const Arguments &a, int command_output, processes::DebugInfo *debug_info) {

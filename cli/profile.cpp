@@ -255,8 +255,7 @@ Result<CommandOutput> check(const Arguments &a) {
         return wrong_usage(format("--comm: no thread has the name '{}'", a.text(option("comm"))), "a name has 1 to 15 bytes");
     TRY(check_event(a));
     TRY(check_as_root(a, option("as-root")));
-    CommandOutput command_output =
-        TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
+    CommandOutput command_output = TRY(place_command_output(a, output_ids(kOptions)));
     TRY(check_off_cpu(a));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
@@ -294,9 +293,7 @@ Result<CommandOutput> check(const Arguments &a) {
     if (a.text(option("unwind")) == "dwarf" && a.has(option("kernel-stacks")))
         return wrong_usage("--unwind is about user stacks, and --kernel-stacks leaves them out", "leave one of them out");
     TRY(check_ready_fd(a, option("ready-fd")));
-    if (a.text(option("record")) == "-" && is_terminal(1))
-        return wrong_usage("--record -: a capture is binary, and standard output is a terminal",
-                           "write it to a file, or pipe it to rawbpf report -");
+    TRY(check_record_place(a, option("record")));
     return command_output;
 }
 

@@ -1,50 +1,22 @@
-// `rawbpf report`: finds the names of a capture's addresses and shows it. `rawbpf profile --record` wrote the capture, on this or
-// another machine. report needs no privileges.
+// `rawbpf report`: finds the names of a recording's addresses and shows it. A tool's --record wrote it, on this or another
+// machine. report needs no privileges.
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/lines.h"
 #include "cli/object_file.h"
+#include "cli/report_options.h"
 #include "cli/running.h"
 #include "cli/view.h"
+#include "programs/recording/recording.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
+using namespace reporting;
+
 namespace {
-
-constexpr std::string_view kWho = "rawbpf report";
-
-constexpr Option kOptions[] = {
-    {.name = "symfs",
-     .kind = OptionKind::directory,
-     .argument = "DIR",
-     .help = "look for programs, libraries and debug files in this folder first: by path, then by build-id, as "
-             ".build-id/xx/yyyy.debug",
-     .section = "Names"},
-    kFormatOption,
-    kJsonOption,
-    kOutputOption,
-    kPsOption,
-    kLinesOption,
-    kInlineOption,
-    kDelimiterOption,
-    kPerThreadOption,
-    kTitleOption,
-    kIcicleOption,
-    {.name = "diff",
-     .kind = OptionKind::file,
-     .argument = "AFTER",
-     .help = "compare FILE, the earlier capture, with AFTER, a later one. folded: each line has two counts. svg: the flame graph "
-             "of the later one, red where a function's share of all samples grew, blue where it shrank"},
-    kColorOption,
-    kVerboseOption,
-    kQuietOption,
-    kSyscallsOption,
-};
-consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},
@@ -55,6 +27,7 @@ constexpr Example kExamples[] = {
      "functions that became slower in red, functions that became faster in blue"},
     {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded",
      "record on the board; find names and show the capture on this machine"},
+    {"rawbpf report calls.rbpf -f chrome -o calls.json", "the calls that rawbpf trace recorded, on a timeline"},
 };
 
 constexpr size_t kMostPiped = size_t{256} << 20;
@@ -81,9 +54,16 @@ std::optional<int> show(const InputFile &capture, const ReportOptions &options, 
     return {};
 }
 
-int run_report(const Arguments &a) {
+/// `capture`: nullptr with --diff.
+int report_profile(const Arguments &a, const InputFile *opened) {
     std::string path(a.operands()[0]);
     const std::string later(a.text(option("diff")));
+    if (!render::format_named(a.text(option("format"))))
+        return complain(kWho,
+                        wrong_usage(format("-f {} shows calls, and a profile has samples", a.text(option("format"))),
+                                    "-f table, folded-ext and json show one at a time")
+                            .error(),
+                        2);
     ViewOptions wanted = view_options(a, view_ids(kOptions));
     wanted.render.difference = a.has(option("diff"));
     if (wanted.render.difference) {
@@ -97,14 +77,11 @@ int run_report(const Arguments &a) {
         if (path == "-" && later == "-")
             return complain(kWho, wrong_usage("both captures name standard input", "give one of them as a file").error(), 2);
     }
-    Result<InputFile> capture = InputFile::open(path, kMostPiped);
-    if (!capture) return complain(kWho, capture.error(), 1);
+    Result<InputFile> first = opened ? InputFile() : InputFile::open(path, kMostPiped);
+    if (!first) return complain(kWho, first.error(), 1);
+    const InputFile *capture = opened ? opened : &*first;
     ReportOptions options;
     options.symfs = a.text(option("symfs"));
-    if (!options.symfs.empty())
-        if (Result<struct stat> st = sys::stat_file(options.symfs); !st)
-            return complain(kWho, in_context(std::move(st).error(), "--symfs"), 1);
-
     Result<std::unique_ptr<processes::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(kWho, debug_info.error(), 3);
     options.debug_info = debug_info->get();
@@ -136,15 +113,30 @@ int run_report(const Arguments &a) {
     return outcome.unread ? 1 : 0;
 }
 
+int run_report(const Arguments &a) {
+    if (a.has(option("symfs")))
+        if (Result<struct stat> st = sys::stat_file(std::string(a.text(option("symfs")))); !st)
+            return complain(kWho, in_context(std::move(st).error(), "--symfs"), 1);
+    if (a.has(option("diff"))) return report_profile(a, nullptr);
+    const Result<InputFile> file = InputFile::open(std::string(a.operands()[0]), kMostPiped);
+    if (!file) return complain(kWho, file.error(), 1);
+    const Result<recording::Header> header = recording::Reader::header_of(file->bytes(), file->name());
+    if (!header) return complain(kWho, header.error(), 1);
+    return header->tool == recording::Tool::trace ? report_trace(a, *file) : report_profile(a, &*file);
+}
+
 } // namespace
 
 const Command kReport{
     .name = "report",
-    .summary = "show a capture that rawbpf profile --record wrote",
-    .description = "Shows a capture in any format of rawbpf profile. The names of addresses come from the files of this machine, "
-                   "or (--symfs) from a folder that is laid out like the root of the machine that recorded. rawbpf uses a file "
-                   "only if it has the recorded build-id. report needs no privileges, and runs on any machine. If a capture ends "
-                   "early (a full disk, a profiler that was killed), report shows the complete part, and the exit status is 1.",
+    .summary = "show what rawbpf profile, trace or usdt trace recorded (--record)",
+    .description =
+        "Shows a recording in any format of the tool that wrote it, as the tool would have shown it. The names of addresses come "
+        "from the files of this machine, or (--symfs) from a folder that is laid out like the root of the machine that recorded. "
+        "rawbpf uses a file only if it has the recorded build-id. The names and types of arguments and the names of constants "
+        "are "
+        "in the recording. report needs no privileges, and runs on any machine. If a recording ends early (a full disk, a tool "
+        "that was killed), report shows the complete part, and the exit status is 1.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

@@ -105,16 +105,17 @@ Result<void> check_as_root(const Arguments &a, Id as_root) {
     return {};
 }
 
-Result<CommandOutput> place_command_output(const Arguments &a, Id command_output, std::string_view format,
-                                           std::string_view output) {
-    std::string_view where = a.text(command_output);
+Result<CommandOutput> place_command_output(const Arguments &a, const OutputIds &ids) {
+    const std::string_view format = a.text(ids.format), output = a.text(ids.output);
+    std::string_view where = a.text(ids.command_output);
     if (a.workload().empty()) {
         if (!where.empty()) return wrong_usage("--command-output is about COMMAND, and there is none", "put it behind --");
         return CommandOutput();
     }
     const bool for_people = format.empty() || format == "text" || format == "table" || format == "top";
     const bool on_stdout = output.empty() || output == "-";
-    if (where.empty()) where = on_stdout && !for_people ? "stderr" : "stdout";
+    const bool for_machines = (on_stdout && !for_people) || (ids.record && a.text(*ids.record) == "-");
+    if (where.empty()) where = for_machines ? "stderr" : "stdout";
     if (where == "stdout") return CommandOutput();
     if (where == "stderr") return CommandOutput{Fd(), 2};
     const bool nowhere = where == "null"; // a file of that name isn't made where there is no such device
@@ -122,6 +123,20 @@ Result<CommandOutput> place_command_output(const Arguments &a, Id command_output
     Fd file = TRY_IN(sys::open(path, nowhere ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC, 0666), "--command-output {}", where);
     const int fd = file.get();
     return CommandOutput{std::move(file), fd};
+}
+
+Result<void> check_record_place(const Arguments &a, Id record) {
+    if (a.text(record) != "-" || !is_terminal(1)) return {};
+    return wrong_usage("--record -: a capture is binary, and standard output is a terminal",
+                       "write it to a file, or pipe it to rawbpf report -");
+}
+
+Result<void> check_record(const Arguments &a, const OutputIds &ids) {
+    if (!ids.record || !a.has(*ids.record)) return {};
+    if (a.has(ids.format) || a.has(ids.output))
+        return wrong_usage(format("--record shows nothing, and -{} is about what is shown", a.has(ids.format) ? 'f' : 'o'),
+                           "rawbpf report FILE has -f and -o");
+    return check_record_place(a, *ids.record);
 }
 
 Result<void> check_ready_fd(const Arguments &a, Id ready_fd) {

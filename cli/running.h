@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/options.h"
@@ -43,10 +44,21 @@ struct CommandOutput {
     Fd file; ///< one that was opened for it
     int fd = -1;
 };
-/// Where COMMAND's standard output goes, by --command-output or by what else stands on ours: `format` and `output` are what was
-/// asked for. Errors: invalid_argument without a COMMAND, and those of open(2).
-[[nodiscard]] Result<CommandOutput> place_command_output(const Arguments &a, Id command_output, std::string_view format,
-                                                         std::string_view output);
+/// Where a command's table has the rows that say what is written where.
+struct OutputIds {
+    Id command_output, format, output;
+    std::optional<Id> record = {}; ///< where it has one
+};
+template <size_t N> consteval OutputIds output_ids(const Option (&table)[N]) {
+    return {find(table, "command-output"), find(table, "format"), find(table, "output"), find(table, "record")};
+}
+/// Where COMMAND's standard output goes, by --command-output or by what else stands on ours: results for machines, or a
+/// recording. Errors: invalid_argument without a COMMAND, and those of open(2).
+[[nodiscard]] Result<CommandOutput> place_command_output(const Arguments &a, const OutputIds &ids);
+/// --record of a terminal.
+[[nodiscard]] Result<void> check_record_place(const Arguments &a, Id record);
+/// --record of a tool that shows nothing then.
+[[nodiscard]] Result<void> check_record(const Arguments &a, const OutputIds &ids);
 /// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
 [[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
 

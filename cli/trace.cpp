@@ -39,6 +39,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
     {"sudo rawbpf trace uprobe:libc:malloc --stack -f svg -o malloc.svg -- ./prog", "who allocates, as a flame graph"},
+    {"sudo rawbpf trace syscall:openat --record - -d 10 | ssh host rawbpf report -", "record here, show it there"},
     {"sudo rawbpf trace --list 'tracepoint:sched:*'", "list the tracepoints that match"},
 };
 
@@ -142,11 +143,16 @@ class News final : public NewsInWords<trace::RunNews> {
     SpanRun *spans_;
 };
 
+std::string title_of(const Arguments &a) {
+    std::string out = format("Stacks at {}", a.operands().empty() ? std::string_view("USDT probes") : a.operands()[0]);
+    if (a.operands().size() > 1) append(out, " and {} more", a.operands().size() - 1);
+    return out;
+}
+
 Result<std::unique_ptr<render::Renderer>> open_renderer(const Arguments &a, Output &output) {
     render::RenderOptions how;
     how.color = output.is_stdout() && color_wanted(a.text(option("color")), 1);
-    how.title = format("Stacks at {}", a.operands().empty() ? std::string_view("USDT probes") : a.operands()[0]);
-    if (a.operands().size() > 1) append(how.title, " and {} more", a.operands().size() - 1);
+    how.title = title_of(a);
     const render::Format shape = *render::format_named(a.text(option("format"))); // they have the same names
     return make_renderer(shape, how, output.writer());
 }
@@ -166,6 +172,8 @@ trace::RunOptions run_options(const Arguments &a, trace::TraceOptions tracer, co
     const std::vector<std::string_view> words = split(name, ' ');
     out.command = own_command_line({words.begin(), words.end()}, a);
     out.version = RAWBPF_VERSION;
+    out.title = title_of(a);
+    if (a.has(option("record"))) out.record_fd = output.fd();
     return out;
 }
 
@@ -206,7 +214,7 @@ int run_trace_command(const Arguments &a) {
                         options->backlog));
     if (const std::string_view shape = a.text(option("format")); (shape == "json" || shape == "chrome") && !render::writes_json())
         return complain(who(a), make_error(Errc::unsupported, "this build writes no JSON"));
-    Result<Output> output = Output::open(a.text(option("output")));
+    Result<Output> output = Output::open(a.text(a.has(option("record")) ? option("record") : option("output")));
     if (!output) return complain(who(a), output.error(), 1);
     if (a.has(option("list"))) return list_probes(who(a), *options, *output);
     std::unique_ptr<SpanRun> spans;

@@ -28,6 +28,25 @@ bool counts_stacks(const Arguments &a) {
 }
 bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::folded && !counts_stacks(a); }
 
+namespace {
+
+// What a recording has no room for, or the report asks for.
+Result<void> check_recorded(const Arguments &a) {
+    if (!a.has(option("record"))) return {};
+    if (wants_groups(a))
+        return wrong_usage("--record keeps events, and groups are added up without any", "-f json -o FILE keeps groups");
+    if (wants_spans(a, kSpanIds)) return wrong_usage("--record keeps events, not spans", "--spans -f json -o FILE keeps spans");
+    if (a.has(option("list")))
+        return wrong_usage("--list attaches nothing, so there is nothing to record", "leave one of them out");
+    for (const Id about : {option("lines"), option("inline")})
+        if (a.has(about))
+            return wrong_usage(format("--record looks up no names, and --{} adds to them", kOptions[about.index].name),
+                               format("rawbpf report FILE has --{}", kOptions[about.index].name));
+    return {};
+}
+
+} // namespace
+
 Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other",
@@ -37,8 +56,9 @@ Result<CommandOutput> check(const Arguments &a) {
     TRY(check_no_children(a, option("no-children"), option("pid"), true));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
-    CommandOutput command_output =
-        TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
+    CommandOutput command_output = TRY(place_command_output(a, output_ids(kOptions)));
+    TRY(check_record(a, output_ids(kOptions)));
+    TRY(check_recorded(a));
     TRY(check_groups(a));
     TRY(check_spans(a, kSpanIds));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))

@@ -154,6 +154,7 @@ inline constexpr Option kOptions[] = {
      .choices = kFormatChoices},
     kJsonOption,
     kOutputOption,
+    kRecordOption,
     {.name = "string",
      .kind = OptionKind::count,
      .argument = "BYTES",

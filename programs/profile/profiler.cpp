@@ -25,8 +25,8 @@
 #include "programs/profile/left_out.h"
 #include "programs/profile/loading.h"
 #include "programs/profile/off_cpu.h"
-#include "programs/profile/recording.h"
 #include "programs/profile/samples.h"
+#include "programs/recording/names.h"
 #include "programs/session/merged_rings.h"
 #include "programs/session/session.h"
 #include "programs/session/stack_counting.h"
@@ -287,7 +287,7 @@ class Run {
         });
     }
 
-    void record_names() { write_names(writer_, tree_, namer_, table_.modules(), following_.symbols()); }
+    void record_names() { recording::write_names(writer_, tree_, namer_, table_.modules(), following_.symbols()); }
 
     Result<void> start_anew() {
         if (options_.record_fd >= 0) {

@@ -17,6 +17,26 @@ void RunEnd::set_cost(const Session &session, const RunCost &programs, uint64_t 
     ledger.cost = cost;
 }
 
+recording::End RunEnd::recorded() const {
+    recording::End out;
+    out.ledger = ledger;
+    out.bpf_runs = cost.bpf_runs;
+    out.bpf_ns = cost.bpf_ns;
+    out.cpu_ns = static_cast<uint64_t>(cost.cpu_seconds * 1e9);
+    out.elapsed_ns = static_cast<uint64_t>(cost.seconds * 1e9);
+    out.warnings = warnings;
+    return out;
+}
+
+void RunEnd::set_recorded(const recording::End &end, std::vector<render::StackAdvice> advice) {
+    cost.seconds = static_cast<double>(end.elapsed_ns) / 1e9;
+    cost.bpf_runs = end.bpf_runs;
+    cost.bpf_ns = end.bpf_ns;
+    cost.cpu_seconds = static_cast<double>(end.cpu_ns) / 1e9;
+    cost.advice = std::move(advice);
+    ledger.cost = cost;
+}
+
 void RunEnd::warn_of_skipped(const RunCost &programs) {
     if (programs.recursion_misses)
         warnings.push_back(

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "programs/recording/recording.h"
 #include "programs/render/frame.h"
 #include "programs/render/run_cost.h"
 #include "programs/session/session.h"
@@ -40,6 +41,11 @@ struct RunEnd {
 
     /// Fills `cost`, and puts it into the ledger. `programs`: what the BPF programs cost. `table_bytes`: of unwind tables.
     void set_cost(const Session &session, const RunCost &programs, uint64_t table_bytes, std::vector<render::StackAdvice> advice);
+    /// What a recording keeps of it, and a report reads again.
+    ///@{
+    [[nodiscard]] recording::End recorded() const;
+    void set_recorded(const recording::End &end, std::vector<render::StackAdvice> advice);
+    ///@}
     /// A warning where the kernel skipped programs, as one ran on that CPU already.
     void warn_of_skipped(const RunCost &programs);
 };

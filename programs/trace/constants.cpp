@@ -5,7 +5,8 @@
 //      kill     sig    ->  signals        one of many
 //      mmap     prot   ->  prot           bits
 //
-// The values are this machine's: what is traced runs here. (O_DIRECTORY is 0200000 on x86_64 and 040000 on arm64.)
+// The values are this machine's: what is traced runs here, and a recording takes them along to others. (O_DIRECTORY is 0200000 on
+// x86_64 and 040000 on arm64.)
 #include "programs/trace/constants.h"
 
 #include <algorithm>
@@ -40,10 +41,6 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-struct Constant {
-    uint32_t value;
-    std::string_view name;
-};
 #define NAMED(constant) static_cast<uint32_t>(constant), #constant
 
 // The kernel adds O_LARGEFILE to whatever 64-bit programs ask for; the C library says that it is 0 there.
@@ -131,18 +128,7 @@ constexpr Constant kFutex[] = {{NAMED(FUTEX_WAIT)},        {NAMED(FUTEX_WAKE)}, 
 constexpr Constant kFutexFlags[] = {{NAMED(FUTEX_PRIVATE_FLAG)}, {NAMED(FUTEX_CLOCK_REALTIME)}};
 #undef NAMED
 
-enum class Style : uint8_t {
-    bits,       ///< values, or'ed
-    one_of,     ///< one of the values
-    low4_and,   ///< one of the values in the lowest 4 bits, and bits of `more`
-    low7_and,   ///< the same with 7
-    open_flags, ///< O_RDONLY, O_WRONLY or O_RDWR, and bits
-    access,     ///< F_OK or bits
-    octal,      ///< a file's mode
-    signal,     ///< a signal
-    clone,      ///< bits, and in the lowest byte the signal that the parent gets
-    at,         ///< a directory's descriptor, or AT_FDCWD
-};
+using Style = ConstantStyle;
 
 struct Row {
     std::string_view argument;
@@ -236,7 +222,7 @@ std::string signal_name(uint32_t value) {
     return value >= 32 && value <= 64 ? format("SIGRT{}", value) : std::string();
 }
 
-std::string name_by(const Row &row, uint64_t raw) {
+std::string name_by(const Constants &row, uint64_t raw) {
     const auto value = static_cast<uint32_t>(raw);
     std::string out;
     switch (row.style) {
@@ -285,11 +271,16 @@ const Row *row_of(std::string_view function, std::string_view argument) {
 
 } // namespace
 
-std::string constant_name(std::string_view function, std::string_view argument, uint64_t value) {
+std::optional<Constants> constants_of(std::string_view function, std::string_view argument) {
     const Row *row = row_of(function, argument);
-    return row ? name_by(*row, value) : std::string();
+    return row ? std::optional(Constants{row->style, row->values, row->more}) : std::nullopt;
 }
 
-bool has_constants(std::string_view function, std::string_view argument) { return row_of(function, argument) != nullptr; }
+std::string constant_name(const Constants &constants, uint64_t value) { return name_by(constants, value); }
+
+std::string constant_name(std::string_view function, std::string_view argument, uint64_t value) {
+    const std::optional<Constants> known = constants_of(function, argument);
+    return known ? name_by(*known, value) : std::string();
+}
 
 } // namespace rawbpf::inline v0::trace

@@ -16,6 +16,7 @@
 #include "programs/render/text.h"
 #include "programs/trace/address.h"
 #include "programs/trace/constants.h"
+#include "programs/trace/described.h"
 #include "programs/trace/go_values.h"
 #include "programs/trace/path.h"
 #include "runtime/base/format.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kExact = uint64_t{1} << 53;
 
 uint64_t cut(uint64_t raw, uint8_t size) { return size >= 8 ? raw : raw & ((uint64_t{1} << size * 8) - 1); }
 int64_t extend(uint64_t raw, uint8_t size) {
-    if (size >= 8) return static_cast<int64_t>(raw);
+    if (size == 0 || size >= 8) return static_cast<int64_t>(raw);
     const int bits = 64 - size * 8;
     return static_cast<int64_t>(raw << bits) >> bits;
 }
@@ -71,6 +72,20 @@ std::string enumerator(const Type &type, uint64_t value, const btf::Btf *kernel)
     if (flags.empty() || bits < 2 || others * 4 > bits) return {};
     if (left) append(flags, "|{:#x}", left);
     return flags;
+}
+
+// What of it sockaddr_text() reads.
+size_t sockaddr_bytes(Bytes bytes) {
+    if (bytes.size() < kSockaddrBytes) return bytes.size();
+    switch (load<uint16_t>(bytes.data())) {
+    case AF_INET: return sizeof(sockaddr_in);
+    case AF_INET6: return sizeof(sockaddr_in6);
+    case AF_UNIX: {
+        const std::string_view path(reinterpret_cast<const char *>(bytes.data()) + 2, bytes.size() - 2);
+        return 2 + std::min(path.size(), path.find('\0', 1)); // an abstract one's begins with a zero
+    }
+    default: return sizeof(uint16_t);
+    }
 }
 
 std::string sockaddr_text(Bytes bytes) {
@@ -211,7 +226,7 @@ Decoded result_raw(const Type &type, uint64_t raw, const btf::Btf *kernel, bool 
 void name_value(Decoded &value, const Event &event, size_t column, const ColumnPlan &plan, const Decoding &with) {
     using Kind = Decoded::Kind;
     if (value.kind == Kind::number && value.name.empty() && value.target.empty()) {
-        if (plan.constants) value.name = constant_name(plan.call, plan.name, event.value(column));
+        if (plan.constants) value.name = constant_name(*plan.constants, event.value(column));
         if (plan.addresses && value.name.empty() && value.number >= 4096) render::append_hex(value.name, value.number);
     } else if (value.kind == Kind::address && value.number != 0 && with.addresses)
         value.name = with.addresses->symbol(event.header.pid, value.number, event.header.time);
@@ -239,14 +254,7 @@ Decoded decode_go(const Event &event, size_t column, const Type &type) {
     if (length < 0 || length > blob->capacity) return out;
     const Bytes copied = event.record.subspan(blob->offset + 4, static_cast<size_t>(length));
     if (type.show == Show::go_slice) return decode_go_slice(type, raw, copied);
-    std::string name;
-    if (const GoCall *call = event.place->go_call.get(); call && call->types && copied.size() >= kGoInterfaceText) {
-        const auto address = load<uint64_t>(copied.data()), probe = load<uint64_t>(copied.data() + kGoInterfaceProbe);
-        // How far from where the file says it lies: whole pages.
-        for (size_t i = 0; i < call->probed.size() && name.empty(); ++i)
-            if (const uint64_t moved = probe - call->probed[i]; moved % 4096 == 0) name = call->types->name(address - moved);
-    }
-    return decode_go_interface(copied, name);
+    return decode_go_interface(copied, go_type_name(event, column).name);
 }
 bool is_go(Show show) { return show == Show::go_slice || show == Show::go_interface || show == Show::go_any; }
 
@@ -264,6 +272,49 @@ Decoded decode_go_results(const Event &event, const Decoding &with) {
 
 } // namespace
 
+GoTypeName go_type_name(const Event &event, size_t column) {
+    const Blob *blob = event.blob(column);
+    const GoCall *call = event.place->go_call.get();
+    const int32_t length = blob ? load<int32_t>(event.record.data() + blob->offset) : -1;
+    if (!call || !call->types || length < static_cast<int32_t>(kGoInterfaceText) || length > blob->capacity) return {};
+    const std::byte *copied = event.record.data() + blob->offset + 4;
+    const auto address = load<uint64_t>(copied), probe = load<uint64_t>(copied + kGoInterfaceProbe);
+    GoTypeName out;
+    // How far from where the file says it lies: whole pages.
+    for (size_t i = 0; i < call->probed.size() && out.name.empty(); ++i)
+        if (const uint64_t moved = probe - call->probed[i]; moved % 4096 == 0)
+            out = {address - moved, call->types->name(address - moved)};
+    return out;
+}
+
+bool may_be_address(const Type &type) {
+    switch (type.show) {
+    case Show::address:
+    case Show::file:
+    case Show::path:
+    case Show::dentry:
+    case Show::sockaddr: return true;
+    default: return false;
+    }
+}
+uint64_t as_address(const Type &type, uint64_t raw) { return cut(raw, type.size); }
+bool may_return_address(const Type &type) { return may_be_address(type) || type.show == Show::text; }
+
+size_t used_bytes(const Blob &blob, Bytes record) {
+    const auto length = load<int32_t>(record.data() + blob.offset);
+    if (length < 0) return 0;
+    size_t used = static_cast<size_t>(length);
+    switch (blob.show) {
+    case Show::file:
+    case Show::path:
+    case Show::dentry:
+    case Show::descriptor: used = path_bytes(length); break;
+    case Show::sockaddr: used = sockaddr_bytes(record.subspan(blob.offset + 4u, blob.capacity)); break;
+    default: break;
+    }
+    return std::min<size_t>(used, blob.capacity);
+}
+
 int error_of(const Type &type, uint64_t raw) {
     if (type.show == Show::nothing || type.show == Show::boolean || type.show == Show::character) return 0;
     const bool pointer = type.size == 8;
@@ -278,9 +329,12 @@ ColumnPlan plan_column(const ProbeSite &place, const Layout &layout, size_t colu
     event.place = &place;
     event.layout = &layout;
     ColumnPlan plan{.name = event.name(column), .type = event.type(column)};
-    plan.call = place.function;
-    if (plan.call.starts_with("sys_enter_")) plan.call.remove_prefix(10); // as a tracepoint
-    plan.constants = has_constants(plan.call, plan.name);
+    std::string_view call = place.function;
+    if (call.starts_with("sys_enter_")) call.remove_prefix(10); // as a tracepoint
+    if (!layout.recorded)
+        plan.constants = constants_of(call, plan.name);
+    else if (const OwnConstants *own = layout.columns[column].constants.get())
+        plan.constants = own->constants();
     // Tracefs has addresses of mmap() and the like as unsigned long.
     plan.addresses = plan.type.size == 8 && (plan.name == "addr" || plan.name == "start");
     if (plan.type.show == Show::integer && !plan.constants && !plan.addresses) plan.plain = Plain::number;

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "programs/trace/constants.h"
 #include "programs/trace/tracer.h"
 #include "runtime/btf/btf.h"
 
@@ -60,9 +62,8 @@ struct Decoding {
 struct ColumnPlan {
     std::string name;
     Type type;
-    std::string_view call = {}; ///< constants go by it
-    bool constants = false;     ///< its values may be called something
-    bool addresses = false;     ///< an unsigned long that tracefs has for an address
+    std::optional<Constants> constants = {}; ///< what its values may be called
+    bool addresses = false;                  ///< an unsigned long that tracefs has for an address
     /// Values whose text is made of digits alone, or of one look at AddressNames: the most frequent ones.
     enum class Plain : uint8_t { no, number, address } plain = Plain::no;
 };
@@ -87,6 +88,24 @@ void append_text(std::string &out, const Decoded &value);
 void append_result_text(std::string &out, const Decoded &value);
 /// As a JSON value: numbers up to 2^53 bare, larger ones, addresses and texts in quotes, null where there is nothing to read.
 void append_json(std::string &out, const Decoded &value);
+
+/// Whether decode() may ask AddressNames about a value of that type; what it then asks about.
+///@{
+[[nodiscard]] bool may_be_address(const Type &type);
+[[nodiscard]] uint64_t as_address(const Type &type, uint64_t raw);
+///@}
+/// The same for what a call returned.
+[[nodiscard]] bool may_return_address(const Type &type);
+
+/// What a Go interface holds: where the description of its type is in the file, and what that is called. Empty: nobody knows.
+struct GoTypeName {
+    uint64_t address = 0;
+    std::string name;
+};
+[[nodiscard]] GoTypeName go_type_name(const Event &event, size_t column);
+
+/// How many bytes of a blob mean something, of those behind its length.
+[[nodiscard]] size_t used_bytes(const Blob &blob, Bytes record);
 
 /// decode() and its text (or JSON value) in one. Sets `unreadable` where the memory behind it couldn't be read.
 void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *blob, Bytes record, const btf::Btf *kernel,

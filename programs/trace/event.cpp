@@ -14,10 +14,11 @@ uint64_t Event::caller() const {
     return uint64_t{1} << 63 | (uint64_t{header.pid} << 41 ^ goroutine()) >> 1;
 }
 uint32_t Event::thread_of(uint64_t caller) { return static_cast<uint32_t>(caller >> 63 ? caller << 1 >> 41 : caller); }
-const Type &Event::result_type() const {
+const Type &ProbeSite::result_type() const {
     static const Type unknown{"long", Show::integer, 8, true};
-    return place->signature.known ? place->signature.returns : unknown;
+    return signature.known ? signature.returns : unknown;
 }
+const Type &Event::result_type() const { return place->result_type(); }
 std::string Event::name(size_t index) const {
     const Column &column = layout->columns[index];
     return column.name.empty() ? parameter_name(place->signature, column.value.argument) : column.name;

@@ -25,7 +25,7 @@ enum class Arch : uint8_t; // asm/builder.h
 namespace rawbpf::inline v0::trace {
 
 struct GoVariable;
-class GoTypeNames;
+class GoTypes;
 
 /// Where one word of a value is: eight bytes at most.
 struct GoWord {
@@ -127,12 +127,12 @@ struct GoCallPlaces {
 /// A call of a Go function, as a probe reads it: the words of ProbeSite::signature's parameters.
 struct GoCall {
     std::vector<GoWord> arguments, results;
-    std::vector<Parameter> returned; ///< names and types of `results`
-    bool goroutine = false;          ///< which one it is stands in a register
-    uint64_t entry = 0;              ///< offset in the file: behind the stack check, where the function is begun once
-    std::vector<uint64_t> returns;   ///< offsets in the file of its return instructions
-    std::vector<uint64_t> probed;    ///< addresses of all these, as the file has them
-    std::shared_ptr<const GoTypeNames> types = {}; ///< of the program; may be nullptr
+    std::vector<Parameter> returned;           ///< names and types of `results`
+    bool goroutine = false;                    ///< which one it is stands in a register
+    uint64_t entry = 0;                        ///< offset in the file: behind the stack check, where the function is begun once
+    std::vector<uint64_t> returns;             ///< offsets in the file of its return instructions
+    std::vector<uint64_t> probed;              ///< addresses of all these, as the file has them
+    std::shared_ptr<const GoTypes> types = {}; ///< of the program; may be nullptr
 };
 
 /// A GoCall whose parameters, and what is returned, go into `out`.

@@ -34,12 +34,19 @@ constexpr uint16_t go_strings_capacity(uint32_t text_bytes) {
 /// An interface. `type_name`: of the type whose address is first; empty: not known.
 [[nodiscard]] Decoded decode_go_interface(Bytes copied, std::string_view type_name);
 
-/// Names of types by the addresses of their descriptions, which are in the file that Go's linker made. Refers to it.
-class GoTypeNames {
+/// Names of a Go program's types by the addresses of their descriptions.
+class GoTypes {
+  public:
+    virtual ~GoTypes() = default;
+    /// "*errors.errorString"; empty where there is none. `address`: as the file has it.
+    [[nodiscard]] virtual std::string name(uint64_t address) const = 0;
+};
+
+/// From the file that Go's linker made. Refers to it.
+class GoTypeNames : public GoTypes {
   public:
     GoTypeNames(const elf::Elf &elf, Bytes image);
-    /// "*errors.errorString"; empty where there is none. `address`: as the file has it.
-    [[nodiscard]] std::string name(uint64_t address) const;
+    [[nodiscard]] std::string name(uint64_t address) const override;
 
   private:
     [[nodiscard]] Bytes at(uint64_t address, uint64_t size) const;

@@ -7,18 +7,24 @@
 namespace rawbpf::inline v0::trace {
 
 // A call that goes on has no return yet: its line is as incomplete as that of one that never will.
-OpenCalls open_calls(const Calls &calls) {
+OpenCalls open_calls(const Calls &calls, const std::function<bool(uint32_t)> &alive) {
     OpenCalls out;
-    for (const auto &[caller, open] : calls.still_open())
-        (sys::process_exists(static_cast<int>(Event::thread_of(caller))) ? out.go_on : out.ended) += open;
+    for (const auto &[caller, open] : calls.still_open()) (alive(Event::thread_of(caller)) ? out.go_on : out.ended) += open;
     return out;
 }
 
-Ledger ledger_of(const Tracer &tracer, const std::vector<PlaceCounts> &counts, const View &view, const OpenCalls &open,
-                 std::optional<uint64_t> most) {
+OpenCalls open_calls(const Calls &calls) {
+    return open_calls(calls, [](uint32_t id) { return sys::process_exists(static_cast<int>(id)); });
+}
+
+Spent spent_of(const Tracer &tracer, std::vector<PlaceCounts> counts, std::optional<uint64_t> most) {
+    return {std::move(counts), tracer.malformed(), tracer.aggregate() != nullptr, most};
+}
+
+Ledger sums_of(const Spent &spent, uint64_t unknown_stack) {
     Ledger out;
     uint64_t no_room = 0, backlog_full = 0, left_out = 0, shown = 0;
-    for (const PlaceCounts &place : counts) {
+    for (const PlaceCounts &place : spent.counts) {
         out.fired += place.counts.fired;
         out.filtered += place.counts.filtered;
         out.sampled_out += place.counts.sampled_out;
@@ -28,18 +34,21 @@ Ledger ledger_of(const Tracer &tracer, const std::vector<PlaceCounts> &counts, c
         shown += place.shown;
     }
     out.shown = shown;
-    out.lost = {{tracer.aggregate() ? "map_full" : "ring_full", no_room},
-                {"backlog_full", backlog_full},
-                {"stopped_by_signal", left_out}};
-    if (most && shown > *most) {
-        out.shown = *most;
-        out.lost.emplace_back("after_max_events", shown - *most);
+    out.lost = {
+        {spent.groups ? "map_full" : "ring_full", no_room}, {"backlog_full", backlog_full}, {"stopped_by_signal", left_out}};
+    if (spent.most && shown > *spent.most) {
+        out.shown = *spent.most;
+        out.lost.emplace_back("after_max_events", shown - *spent.most);
     }
-    const StackCounts *stacks = view.stack_counts();
-    const std::pair<const char *, uint64_t> rare[] = {{"unknown_stack", stacks ? stacks->unknown() : 0},
-                                                      {"malformed", tracer.malformed()}};
+    const std::pair<const char *, uint64_t> rare[] = {{"unknown_stack", unknown_stack}, {"malformed", spent.malformed}};
     for (const auto &[reason, n] : rare)
         if (n) out.lost.emplace_back(reason, n);
+    return out;
+}
+
+Ledger ledger_of(const Spent &spent, const View &view, const OpenCalls &open) {
+    const StackCounts *stacks = view.stack_counts();
+    Ledger out = sums_of(spent, stacks ? stacks->unknown() : 0);
     const Calls &calls = view.calls();
     const std::pair<const char *, uint64_t> incomplete[] = {
         {"argument_unreadable", view.unreadable()},

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,12 +24,23 @@ struct OpenCalls {
     uint64_t go_on = 0;
     uint64_t ended = 0; ///< their thread is no more
 };
-/// To be asked before the command is ended, with which its threads would end.
+/// `alive`: whether a thread, or the process of a goroutine, is there still.
+[[nodiscard]] OpenCalls open_calls(const Calls &calls, const std::function<bool(uint32_t)> &alive);
+/// Of this machine: to be asked before the command is ended, with which its threads would end.
 [[nodiscard]] OpenCalls open_calls(const Calls &calls);
 
-/// After the tracer's finish() and the view's drain(). `most`: how many events were handed to `view`, where no more than a number
-/// were wanted (Filters::most_events).
-[[nodiscard]] Ledger ledger_of(const Tracer &tracer, const std::vector<PlaceCounts> &counts, const View &view,
-                               const OpenCalls &open, std::optional<uint64_t> most);
+/// What became of all firings.
+struct Spent {
+    std::vector<PlaceCounts> counts;
+    uint64_t malformed = 0;            ///< records that couldn't be read
+    bool groups = false;               ///< what had no room was a group, not a record
+    std::optional<uint64_t> most = {}; ///< so many events were shown, where no more than a number were wanted
+};
+/// After the tracer's finish().
+[[nodiscard]] Spent spent_of(const Tracer &tracer, std::vector<PlaceCounts> counts, std::optional<uint64_t> most);
+/// What adds up. `unknown_stack`: those whose stack is lost.
+[[nodiscard]] Ledger sums_of(const Spent &spent, uint64_t unknown_stack = 0);
+/// All of it, after the view's drain().
+[[nodiscard]] Ledger ledger_of(const Spent &spent, const View &view, const OpenCalls &open);
 
 } // namespace rawbpf::inline v0::trace

@@ -60,6 +60,19 @@ std::string frame_name(const Frame &frame) {
     return label.empty() ? "[unknown]" : label;
 }
 
+bool shows_functions(const std::vector<ProbeSite> &places) {
+    return std::any_of(places.begin(), places.end(), [](const ProbeSite &place) {
+        const auto &all = place.signature.parameters;
+        return is_user_function(place.kind) &&
+               (!place.signature.known ||
+                std::any_of(all.begin(), all.end(), [](const Parameter &p) { return p.type.show == Show::address; }));
+    });
+}
+
+std::string function_name(const Frame &frame) {
+    return frame.symbol.empty() || (frame.kernel && frame.symbol_offset >= kFarthest) ? std::string() : frame_name(frame);
+}
+
 processes::InternedSample Names::locate(const Event &event) {
     const Header &header = event.header;
     const Event::Stack kernel = event.kernel_stack(), user = event.user_stack();
@@ -83,20 +96,26 @@ processes::InternedSample Names::locate(const Event &event) {
     return out;
 }
 
-NamedStack Names::name(const processes::InternedSample &sample, uint64_t count) {
+NamedStack EventNames::name(const processes::InternedSample &sample, uint64_t count) {
+    const Parts with = parts();
     NamedStack out;
-    tables_->tree.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(tables_->namer.frame(place)); });
+    with.tree.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(with.namer.frame(place)); });
     begin_at_what_is_traced(out.kernel);
     size_t frames = 0;
-    tables_->tree.walk(sample.user, [&](uint32_t place) {
-        tables_->namer.add_frames(place, out.user);
+    with.tree.walk(sample.user, [&](uint32_t place) {
+        with.namer.add_frames(place, out.user);
         ++frames;
     });
     if (!session::is_cut(sample.ending, frames, most_frames_))
-        tables_->early.add(tables_->namer, tables_->tree, sample.user, sample.ending, count);
+        with.early.add(with.namer, with.tree, sample.user, sample.ending, count);
     out.user_error = std::min(sample.user_bytes, 0);
     out.user_end = processes::user_end(sample.ending);
     return out;
+}
+
+std::vector<render::StackAdvice> EventNames::advice(UnwindBy chosen) const {
+    const Parts with = parts();
+    return with.early.advice(with.modules, processes::remedy_of(chosen));
 }
 
 void Names::seen_again(const processes::InternedSample &sample, uint64_t more) {
@@ -112,13 +131,17 @@ void Names::forget() {
     tables_->namer.clear();
 }
 
-void Names::trim() {
-    // Who isn't told of processes' ends keeps them all.
+// Who isn't told of processes' ends keeps them all.
+bool Names::outgrown() const {
     processes::Following &following = tables_->following;
-    if (!following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses)
-        tables_ = std::make_unique<Tables>(*this), user_.clear();
-    if (tables_->tree.places().size() < kMostPlaces && !full()) return;
-    forget();
+    return !following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses;
+}
+
+bool Names::wants_trim() const { return outgrown() || tables_->tree.places().size() >= kMostPlaces || full(); }
+
+void Names::trim() {
+    if (outgrown()) tables_ = std::make_unique<Tables>(*this), user_.clear();
+    if (wants_trim()) forget();
 }
 
 std::string_view Names::kernel_symbol(uint64_t address) {
@@ -135,16 +158,33 @@ std::string_view Names::kernel_symbol(uint64_t address) {
     return name;
 }
 
-// `lasts`: the answer is the same until the process changes. Code that is made at run time gets its names as it goes.
-std::string Names::user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bool &lasts) {
+processes::FrameLocation Names::user_place(uint32_t pid, uint64_t address, uint64_t t_ns) {
     processes::Following &following = tables_->following;
     // Without news /proc tells what is there now, and is asked at times of now.
-    const processes::FrameLocation place =
-        following.table().locate(pid, address, false, following.watching() ? t_ns : sys::monotonic_ns());
+    return following.table().locate(pid, address, false, following.watching() ? t_ns : sys::monotonic_ns());
+}
+
+// `lasts`: the answer is the same until the process changes. Code that is made at run time gets its names as it goes.
+std::string Names::user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bool &lasts) {
+    const processes::FrameLocation place = user_place(pid, address, t_ns);
     lasts = place.pid == 0;
-    if (place.module == processes::kNone) return {};
-    const Frame &frame = *tables_->namer.frame(tables_->tree.intern_place(place));
-    return frame.symbol.empty() ? std::string() : frame_name(frame);
+    return place.module == processes::kNone ? std::string()
+                                            : function_name(*tables_->namer.frame(tables_->tree.intern_place(place)));
+}
+
+uint32_t Names::locate_function(uint32_t pid, uint64_t address, uint64_t t_ns) {
+    processes::FrameLocation place;
+    if (address >= kKernel) {
+        if (!may_be_function(address)) return processes::kNone;
+        place.address = address;
+        place.kernel = true;
+    } else {
+        if (address < kLowest) return processes::kNone;
+        tables_->following.apply(t_ns);
+        place = user_place(pid, address, t_ns);
+        if (place.module == processes::kNone) return processes::kNone;
+    }
+    return tables_->tree.intern_place(place);
 }
 
 std::string_view Names::symbol(uint32_t pid, uint64_t address, uint64_t t_ns) {

@@ -228,7 +228,7 @@ Code &path_walk(Builder &builder, const PathOffsets &offsets, bool by_helper) {
 
 std::string path_text(Bytes names, int32_t length) {
     std::vector<std::string_view> parts;
-    const auto bytes = static_cast<size_t>(length & (kRoot - 1));
+    const size_t bytes = path_bytes(length);
     std::string_view rest(reinterpret_cast<const char *>(names.data()), std::min(bytes, names.size()));
     while (!rest.empty()) {
         const size_t end = rest.find('\0');

@@ -1,6 +1,8 @@
 // A struct path as text, worked out in BPF from any probe. Private to the room.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "asm/builder.h"
@@ -21,6 +23,8 @@ inline constexpr uint16_t kPathCapacity = kPathBytes + kComponentBytes;
 [[nodiscard]] Code &path_walk(Builder &builder, const PathOffsets &offsets, bool by_helper);
 
 inline constexpr int32_t kDetached = 1 << 29, kLonger = 1 << 28, kRoot = 1 << 27;
+/// Bytes of names that walk() wrote, by its result.
+[[nodiscard]] constexpr size_t path_bytes(int32_t length) { return static_cast<size_t>(length & (kRoot - 1)); }
 /// What walk() wrote as a path: "/etc/passwd", "pipefs:", ".../lib/x". `length` is its result.
 [[nodiscard]] std::string path_text(Bytes names, int32_t length);
 

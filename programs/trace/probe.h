@@ -84,6 +84,8 @@ struct ProbeSite {
     [[nodiscard]] std::string describe() const;
     /// "readline", "sched_switch"; of USDT probes "python:gc__start".
     [[nodiscard]] std::string label() const;
+    /// Of what it returns: a long, where nothing is known.
+    [[nodiscard]] const Type &result_type() const;
     /// A system call that is told from the others by its number, at the tracepoints that all of them share.
     [[nodiscard]] bool by_number() const { return number >= 0; }
     /// Whether that is at sys_exit; `is_result`: the end of it that is meant, where it has two.

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,11 +52,14 @@ struct Blob {
     uint16_t capacity = 0; ///< bytes behind it
 };
 
+struct OwnConstants; // described.h
+
 /// One value of a record.
 struct Column {
     Value value;
-    std::string name;  ///< empty: an argument, whose name and type are the place's own
-    int32_t blob = -1; ///< in Layout::blobs
+    std::string name;                                   ///< empty: an argument, whose name and type are the place's own
+    int32_t blob = -1;                                  ///< in Layout::blobs
+    std::shared_ptr<const OwnConstants> constants = {}; ///< of a recording: what its machine calls values; nullptr: nothing
 };
 
 inline constexpr uint16_t kSockaddrBytes = 28; // sockaddr_in6; longer ones (AF_UNIX) are cut: their path is capacity's
@@ -80,6 +84,7 @@ struct Layout {
     uint32_t user_frames = kMostFrames;
     uint32_t key = 0; ///< offset of a u64: further events like this one are counted under it, where it isn't 0; 0: none are
     uint32_t size = sizeof(Header);
+    bool recorded = false; ///< on another machine, perhaps: columns have all that is known of their constants
     [[nodiscard]] uint32_t values() const {
         return static_cast<uint32_t>(columns.size()) + (is_result ? 1 : 0) + (goroutine ? 1 : 0);
     }

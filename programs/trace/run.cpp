@@ -7,6 +7,7 @@
 #include "programs/render/text.h"
 #include "programs/session/run_info.h"
 #include "programs/trace/ledger.h"
+#include "programs/trace/recorder.h"
 #include "programs/trace/spans.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -40,7 +41,7 @@ class Run {
         TRY(tracer_->attach());
         TRY(news_.attached());
         for (const std::string &text : tracer_->notes()) news_.note(text);
-        TRY(view_->start());
+        TRY(recorder_ ? recorder_->start(end_.run, start_ns_) : view_->start());
         if (session_.child() >= 0 && following().unwinds()) following().first_steps();
         TRY(session_.go());
         if (groups_) groups_->begin(session_.armed_ns());
@@ -48,18 +49,18 @@ class Run {
         following().end_first_steps();
         news_.over();
         TRY(tracer_->finish([this](const Event &event) { take(event); },
-                            [this] { return view_->flush(sys::monotonic_ns()).has_value() && news_.go_on(tracer_->waiting()); }));
-        view_->drain();
-        TRY(view_->stop_counting());
-        const OpenCalls open = open_calls(view_->calls());
-        end_.ending = session_.end();
-        TRY(outcome(open));
+                            [this] { return flush().has_value() && news_.go_on(tracer_->waiting()); }));
+        TRY(recorder_ ? end_recording() : end_view());
         end_.tracer = std::move(tracer_);
         return std::move(end_);
     }
 
   private:
-    [[nodiscard]] processes::Following &following() { return view_->following(); }
+    [[nodiscard]] processes::Following &following() { return recorder_ ? recorder_->following() : view_->following(); }
+    [[nodiscard]] Result<void> flush() {
+        const uint64_t now = sys::monotonic_ns();
+        return recorder_ ? recorder_->flush(now) : view_->flush(now);
+    }
 
     Result<void> open() {
         TRY(session_.open());
@@ -89,6 +90,13 @@ class Run {
         end_.run = session::describe_run(options_.command, options_.version, cpus, start_ns_);
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
         const ViewOptions view = shown();
+        if (options_.record_fd >= 0) {
+            Settings settings{view.graph, view.latency, view.count, view.calls, view.returns, view.stack};
+            settings.unwind = options_.tracer.unwind.by;
+            settings.title = options_.title;
+            recorder_.emplace(options_.record_fd, settings, tracer_->places(), kernel_.get());
+            return;
+        }
         view_.emplace(view, tracer_->places(), end_.run, kernel_.get(), start_ns_, writer_);
         counts_drawn_ = view.count && options_.terminal >= 0;
         if (tracer_->aggregate()) {
@@ -103,10 +111,11 @@ class Run {
             TRY(following().unwind(tracer_->object(), options_.tracer.unwind.memory, *program));
         const std::vector<std::string> &workload = options_.observed.workload;
         if (!workload.empty()) following().symbols().set_owner(session_.owner());
-        if (view_->wants_watch(session_.child()))
-            if (Result<void> watched = following().watch(session_.child()); !watched)
+        const int child = session_.child();
+        if (recorder_ ? recorder_->wants_watch(child) : view_->wants_watch(child))
+            if (Result<void> watched = following().watch(child); !watched)
                 news_.note(format("code of processes that end early may go without names: {}", watched.error().message()));
-        TRY(view_->count_in_kernel(*tracer_));
+        if (!recorder_) TRY(view_->count_in_kernel(*tracer_));
         if (!following().unwinds()) return {};
         following().prepare(workload);
         for (int pid : options_.observed.pids) TRY(following().want(static_cast<uint32_t>(pid)));
@@ -114,10 +123,11 @@ class Run {
     }
 
     void take(const Event &event) {
-        if (event.header.what == What::exec) return view_->event(event); // nothing that was asked for
-        if (enough()) return;
-        ++events_;
-        view_->event(event);
+        if (event.header.what != What::exec) { // which nobody asked for
+            if (enough()) return;
+            ++events_;
+        }
+        recorder_ ? recorder_->event(event) : view_->event(event);
     }
     [[nodiscard]] bool enough() const { return most_ != 0 && events_ >= most_; }
 
@@ -132,7 +142,7 @@ class Run {
                 tracer_->poll([this](const Event &event) { take(event); }, kAtOnce);
                 following().behind(tracer_->oldest_ns());
             }));
-            TRY(view_->flush(sys::monotonic_ns()));
+            TRY(flush());
             if (groups_) TRY(groups_->tick(sys::monotonic_ns()));
             TRY(look());
             if (enough()) return {};
@@ -156,17 +166,37 @@ class Run {
         return {};
     }
 
-    Result<void> outcome(const OpenCalls &open) {
-        const std::vector<PlaceCounts> counts = TRY(tracer_->counts());
-        end_.ledger = ledger_of(*tracer_, counts, *view_, open, most_ ? std::optional(events_) : std::nullopt);
+    [[nodiscard]] Result<Spent> spent() const {
+        return spent_of(*tracer_, TRY(tracer_->counts()), most_ ? std::optional(events_) : std::nullopt);
+    }
+
+    Result<void> end_view() {
+        view_->drain();
+        TRY(view_->stop_counting());
+        const OpenCalls open = open_calls(view_->calls());
+        end_.ending = session_.end();
+        const Spent spent = TRY(this->spent());
+        end_.ledger = ledger_of(spent, *view_, open);
         end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes, view_->advice(options_.tracer.unwind.by));
         if (groups_) TRY(groups_->finish(sys::monotonic_ns()));
-        TRY(view_->finish(counts, end_.ledger));
+        TRY(view_->finish(spent.counts, end_.ledger));
         TRY(writer_.flush());
-        end_.places = places_ledger(view_->names(), merge_sites(tracer_->places(), counts));
+        end_.places = places_ledger(view_->names(), merge_sites(tracer_->places(), spent.counts));
         if (const StackCounts *stacks = view_->stack_counts()) end_.counted = stacks->counted();
-        warn(counts);
+        warn(spent.counts);
         return {};
+    }
+
+    Result<void> end_recording() {
+        recorder_->look_who_lives();
+        end_.ending = session_.end();
+        const Spent spent = TRY(this->spent());
+        end_.ledger = sums_of(spent);
+        end_.ledger.stack_ends = recorder_->stack_ends().list();
+        end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes, {});
+        end_.warnings = recorder_->warnings();
+        end_.warn_of_skipped(tracer_->cost());
+        return recorder_->finish(spent, end_.recorded());
     }
 
     void warn(const std::vector<PlaceCounts> &counts) {
@@ -190,8 +220,9 @@ class Run {
     std::unique_ptr<Tracer> tracer_; // whose maps the names' tables are put into
     std::shared_ptr<const btf::Btf> kernel_;
     RunEnd end_;
-    std::optional<View> view_;
-    std::optional<GroupRun> groups_; ///< events are put into groups
+    std::optional<View> view_;         ///< or
+    std::optional<Recorder> recorder_; ///< with RunOptions::record_fd
+    std::optional<GroupRun> groups_;   ///< events are put into groups
     uint64_t most_, events_ = 0, start_ns_ = 0, looked_ns_ = 0;
     bool counts_drawn_ = false; ///< on a terminal, while they grow
 };

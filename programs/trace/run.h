@@ -33,6 +33,8 @@ struct RunOptions {
     session::Observed observed; ///< Filters::pids has the same processes
     ViewOptions view;           ///< `count`, `calls`, `returns`, `stack`, `threads_apart` and `group_stacks` are found out
     GroupsShown groups;         ///< with ProgramOptions::aggregate; `terminal` is found out
+    std::string title;          ///< of pictures that a report makes of a recording
+    int record_fd = -1;         ///< a recording is written here, and the writer gets nothing; not with groups and spans
     int terminal = -1;          ///< what the writer writes to, where that is a terminal: counts and groups are drawn on it
     std::vector<std::string> command; ///< rawbpf's own command line, and its version: for RunInfo
     std::string version;

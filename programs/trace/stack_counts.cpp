@@ -7,7 +7,7 @@
 
 namespace rawbpf::inline v0::trace {
 
-StackCounts::StackCounts(Names &names, render::Renderer &to, RunInfo run, uint64_t start_ns)
+StackCounts::StackCounts(EventNames &names, render::Renderer &to, RunInfo run, uint64_t start_ns)
     : names_(names), to_(to), run_(std::move(run)), start_ns_(start_ns),
       counts_([this](const processes::InternedSample *sample, uint64_t more) {
           if (sample) take_counted(*sample, more);
@@ -18,10 +18,11 @@ StackCounts::StackCounts(Names &names, render::Renderer &to, RunInfo run, uint64
 }
 
 // Without news of what is mapped, what a count means isn't known.
-Result<void> StackCounts::count_in_kernel(Tracer &tracer) {
+Result<void> StackCounts::count_in_kernel(Tracer &tracer, Names &live) {
     const StackCountingOptions *counting = tracer.counting();
-    if (!counting || !names_.following().watching()) return {};
+    if (!counting || !live.following().watching()) return {};
     tracer_ = &tracer;
+    live_ = &live;
     constexpr bool kAlways = true; // a record that isn't sent is kilobytes that aren't copied, and none that is lost
     return counts_.start(tracer.object(), counting->stacks, kAlways);
 }
@@ -41,11 +42,11 @@ void StackCounts::take(const processes::InternedSample &sample, uint64_t count) 
 void StackCounts::take_counted(const processes::InternedSample &sample, uint64_t more) {
     tracer_->counted(sample.origin, more);
     take(sample, more);
-    names_.seen_again(sample, more);
+    live_->seen_again(sample, more);
 }
 
 Result<void> StackCounts::tick(uint64_t now_ns) {
-    TRY(counts_.tick(now_ns, names_.following().table().remaps()));
+    if (live_) TRY(counts_.tick(now_ns, live_->following().table().remaps()));
     if (!names_.full()) return {};
     TRY(counts_.start_anew()); // its samples are numbers of the tree
     draw();

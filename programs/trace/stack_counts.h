@@ -22,15 +22,18 @@ namespace rawbpf::inline v0::trace {
 
 class StackCounts {
   public:
-    StackCounts(Names &names, render::Renderer &to, RunInfo run, uint64_t start_ns);
+    StackCounts(EventNames &names, render::Renderer &to, RunInfo run, uint64_t start_ns);
 
     /// From the beginning: stacks of different threads aren't equal (TraceOptions::threads_apart).
     void keep_threads_apart() { table_.keep_threads_apart(); }
-    /// The kernel counts from here on (Tracer::counting()), which must be told what processes map. The tracer must outlive this.
-    [[nodiscard]] Result<void> count_in_kernel(Tracer &tracer);
+    /// The kernel counts from here on (Tracer::counting()), which must be told what processes map. Both must outlive this; `live`
+    /// is who knows the names.
+    [[nodiscard]] Result<void> count_in_kernel(Tracer &tracer, Names &live);
     void add(const Event &event);
     /// Takes what the kernel counted, now and then; to be called often.
     [[nodiscard]] Result<void> tick(uint64_t now_ns);
+    /// Names and draws what there is, before the tree that its numbers are of is cleared.
+    void draw();
     /// Takes the rest, names and draws it. All events must have been added, and the tracer be detached.
     [[nodiscard]] Result<void> stop();
     /// After stop().
@@ -44,9 +47,9 @@ class StackCounts {
   private:
     void take(const processes::InternedSample &sample, uint64_t count);
     void take_counted(const processes::InternedSample &sample, uint64_t more);
-    void draw();
 
-    Names &names_;
+    EventNames &names_;
+    Names *live_ = nullptr; ///< with tracer_
     render::Renderer &to_;
     RunInfo run_;
     uint64_t start_ns_;

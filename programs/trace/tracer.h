@@ -67,7 +67,7 @@ struct Event {
         const int32_t at = layout->columns[index].blob;
         return at < 0 ? nullptr : &layout->blobs[static_cast<size_t>(at)];
     }
-    [[nodiscard]] bool unreadable(size_t index) const { return header.unreadable >> index & 1; }
+    [[nodiscard]] bool unreadable(size_t index) const { return index < 32 && (header.unreadable >> index & 1); }
     [[nodiscard]] std::string name(size_t index) const; ///< "count", "arg2", "file->f_inode->i_size"
     [[nodiscard]] Type type(size_t index) const;
     /// Innermost first; empty where there is none. Of the user's: an error, as the kernel gives it, where it can't be walked.

@@ -63,24 +63,29 @@ std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
 
 View::View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
            uint64_t start_ns, render::Writer &writer)
-    : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer),
-      names_(options.debug_info, options.source), place_names_(names_of(places)),
-      sink_(make_sink({options_, places_, place_names_, run_, {kernel, &names_}})), called_(places.size()),
-      returned_(places.size()) {
+    : View(options, places, run, kernel, start_ns, writer, std::make_unique<Names>(options.debug_info, options.source)) {
+    if (options.group_stacks) group_stacks_.emplace(*live_names_);
+}
+
+View::View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
+           uint64_t start_ns, render::Writer &writer, std::unique_ptr<Names> live)
+    : View(options, places, run, kernel, start_ns, writer, *live) {
+    live_names_ = std::move(live);
+}
+
+View::View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
+           uint64_t start_ns, render::Writer &writer, EventNames &names)
+    : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer), names_(names),
+      place_names_(names_of(places)), sink_(make_sink({options_, places_, place_names_, run_, {kernel, &names_}})),
+      called_(places.size()), returned_(places.size()) {
     if (options.stacks) stacks_ = std::make_unique<StackCounts>(names_, *options.stacks, run, start_ns);
-    if (options.group_stacks) group_stacks_.emplace(names_);
     if (stacks_ && options.threads_apart) stacks_->keep_threads_apart();
 }
 
 bool View::wants_watch(int workload) const {
     if (options_.stack) return true;
     if (workload < 0 || options_.count || options_.format == Format::folded) return false;
-    return std::any_of(places_.begin(), places_.end(), [](const ProbeSite &place) {
-        const auto &all = place.signature.parameters;
-        return is_user_function(place.kind) &&
-               (!place.signature.known ||
-                std::any_of(all.begin(), all.end(), [](const Parameter &p) { return p.type.show == Show::address; }));
-    });
+    return shows_functions(places_);
 }
 
 Result<void> View::start() {
@@ -90,7 +95,7 @@ Result<void> View::start() {
 
 Result<void> View::count_in_kernel(Tracer &tracer) {
     if (group_stacks_) return group_stacks_->start(tracer);
-    return stacks_ ? stacks_->count_in_kernel(tracer) : Result<void>();
+    return stacks_ ? stacks_->count_in_kernel(tracer, *live_names_) : Result<void>();
 }
 
 Result<void> View::stop_counting() { return stacks_ ? stacks_->stop() : Result<void>(); }
@@ -98,7 +103,7 @@ Result<void> View::stop_counting() { return stacks_ ? stacks_->stop() : Result<v
 Result<void> View::flush(uint64_t now_ns) {
     if (stacks_) return stacks_->tick(now_ns);
     if (group_stacks_) TRY(group_stacks_->tick(now_ns));
-    if (!waiting_.empty() && names_.kernel_names().ready(kernel_stacks(), now_ns, waiting_.front().stack.t_ns)) show_waiting();
+    if (!waiting_.empty() && names_.kernel_ready(kernel_stacks(), now_ns, waiting_.front().stack.t_ns)) show_waiting();
     if (now_ns > last_event_ns_ + kIdleNs) sink_->idle(out_);
     sink_->tick(out_, run_.start_wall_ns + (now_ns - start_ns_));
     if (waiting_.empty() && !group_stacks_) names_.trim();
@@ -117,7 +122,7 @@ void View::event(const Event &event) {
     } else {
         const processes::InternedSample stack = names_.locate(event);
         if (stack.user_bytes < 0) ++stacks_unreadable_;
-        if (waiting_.empty() && names_.kernel_names().known(stack.kernel)) {
+        if (waiting_.empty() && names_.kernel_known(stack.kernel)) {
             const NamedStack named = names_.name(stack);
             show(event, &named);
         } else {
@@ -145,7 +150,7 @@ std::vector<uint32_t> View::kernel_stacks() const {
 }
 
 void View::show_waiting() {
-    names_.kernel_names().name(kernel_stacks());
+    names_.name_kernel(kernel_stacks());
     for (Waiting &one : waiting_) {
         one.event.record = one.record;
         const NamedStack named = names_.name(one.stack);
@@ -226,6 +231,11 @@ Result<void> View::redraw(const std::vector<PlaceCounts> &counts, const sys::Ter
 
 void View::drain() {
     if (!waiting_.empty()) show_waiting();
+}
+
+void View::part_ends() {
+    drain();
+    if (stacks_) stacks_->draw();
 }
 
 Result<void> View::finish(const std::vector<PlaceCounts> &places_counts, const Ledger &ledger) {

@@ -27,13 +27,16 @@ class View {
   public:
     View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
          uint64_t start_ns, render::Writer &writer);
+    /// The same of a recording, whose names are brought along. Then there is no following(), and count_in_kernel() isn't for it.
+    View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
+         uint64_t start_ns, render::Writer &writer, EventNames &names);
     View(const View &) = delete;
     View &operator=(const View &) = delete;
 
     [[nodiscard]] Result<void> start();
     /// The processes that events come from. To be watched before anything is attached where wants_watch() says so, and ticked
     /// often, with the reading of events inside.
-    [[nodiscard]] processes::Following &following() { return names_.following(); }
+    [[nodiscard]] processes::Following &following() { return live_names_->following(); }
     /// Whether names() of short-lived processes would be asked for: stacks, or arguments of programs that may be addresses.
     [[nodiscard]] bool wants_watch(int workload) const;
     /// Stacks that are only counted (ViewOptions::stacks) are counted in the kernel from here on, where it can: before the tracer
@@ -50,6 +53,8 @@ class View {
     [[nodiscard]] Result<void> flush(uint64_t now_ns);
     /// A table of the counts so far, with --count on a terminal: drawn over the last one.
     [[nodiscard]] Result<void> redraw(const std::vector<PlaceCounts> &counts, const sys::TerminalSize &size);
+    /// The tree that numbers of stacks are of is about to be cleared: all that refers to it is named.
+    void part_ends();
     /// What still waits for names, then the counters of incomplete events are final.
     void drain();
     /// Counts, statistics, tables, the ledger.
@@ -66,6 +71,8 @@ class View {
     [[nodiscard]] const std::vector<std::string> &names() const { return place_names_; }
 
   private:
+    View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
+         uint64_t start_ns, render::Writer &writer, std::unique_ptr<Names> live);
     struct Waiting { // for names
         Event event;
         std::vector<std::byte> record;
@@ -83,7 +90,8 @@ class View {
     const RunInfo &run_;
     uint64_t start_ns_;
     render::Writer &writer_;
-    Names names_;
+    std::unique_ptr<Names> live_names_; ///< nullptr: of a recording
+    EventNames &names_;
     std::vector<std::string> place_names_;
     std::unique_ptr<Sink> sink_;          ///< nullptr with stacks_
     std::unique_ptr<StackCounts> stacks_; ///< with ViewOptions::stacks

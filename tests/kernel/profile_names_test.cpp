@@ -7,6 +7,8 @@
 
 #include "programs/profile/capture.h"
 #include "runtime/base/format.h"
+#include "runtime/symbols/maps.h"
+#include "runtime/symbols/symbols.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/folder.h"

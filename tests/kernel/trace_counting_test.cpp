@@ -126,7 +126,7 @@ std::optional<Outcome> count(uint32_t room, bool threads_apart, std::string &mis
         REQUIRE(following.unwind((*tracer)->object(), options.unwind.memory, *program));
     REQUIRE(following.watch(-1));
     REQUIRE(following.want(static_cast<uint32_t>(child)));
-    REQUIRE(stacks.count_in_kernel(**tracer));
+    REQUIRE(stacks.count_in_kernel(**tracer, names));
     REQUIRE(following.tick());
     const Result<void> attached = (*tracer)->attach();
     if (!attached && attached.error().kind == Errc::unsupported) {

@@ -23,6 +23,8 @@ try "a command's stacks, named" 'world::' rawbpf profile -F 499 -f folded -- dem
 rawbpf profile -F 499 -q --record - -- demo-workload 1 >capture 2>out
 try "a capture is named later" 'world::' rawbpf report capture -f folded
 try "a call of a program, with its arguments" 'main(arg0=0x2, ' rawbpf trace -n 1 'uprobe:/usr/bin/demo-workload:main' -- demo-workload 0.1
+rawbpf trace syscall:openat -q --record calls -- cat /etc/passwd >out 2>&1
+try "calls are shown later" 'openat(.*passwd.*O_RDONLY' rawbpf report calls
 try "a system call, with its arguments" 'openat(.*passwd' rawbpf trace 'syscall:openat' -- cat /etc/passwd
 cat >count.asm <<'A'
 .map calls array key u32 value u64 entries 1

@@ -17,7 +17,7 @@ std::string small_capture(bool with_reset = false, bool with_end = true, uint64_
     StackTree tree;
     ModuleTable modules;
     CaptureWriter writer(-1);
-    CaptureHeader header;
+    recording::Header header;
     header.run.version = "0.1.0";
     header.run.kernel = "6.18";
     header.run.arch = "x86_64";
@@ -185,7 +185,7 @@ TEST_CASE("capture: the event, and what samples stand for") {
         StackTree tree;
         ModuleTable modules;
         CaptureWriter writer(-1);
-        CaptureHeader header;
+        recording::Header header;
         header.run.event = period ? "page-faults" : "cpu-clock";
         header.run.period = period;
         writer.begin(header);

@@ -1,4 +1,4 @@
-// Naming a capture with the binaries of this machine, or of a directory brought along.
+// Naming a recording with the binaries of this machine, or of a directory brought along.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "programs/processes/namer.h"
 
-namespace rawbpf::inline v0::profile {
+namespace rawbpf::inline v0::recording {
 
 /// Symbols of files found by path and build-id. What only the capturing machine knew (kernel, JIT, vdso) is in the capture
 /// itself.
@@ -50,4 +50,4 @@ class FileSymbols : public processes::SymbolSource {
     bool unread_ = false;
 };
 
-} // namespace rawbpf::inline v0::profile
+} // namespace rawbpf::inline v0::recording

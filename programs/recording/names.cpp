@@ -1,14 +1,14 @@
-#include "programs/profile/recording.h"
+#include "programs/recording/names.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-namespace rawbpf::inline v0::profile {
+namespace rawbpf::inline v0::recording {
 
 using namespace processes;
 
-void write_names(CaptureWriter &writer, const StackTree &tree, Namer &namer, const ModuleTable &modules,
-                 const LiveSymbols &symbols) {
+void write_names(Writer &writer, const StackTree &tree, Namer &namer, const ModuleTable &modules, const LiveSymbols &symbols) {
     std::vector<uint32_t> kernel;
     for (uint32_t i = 0; i < tree.places().size(); ++i)
         if (tree.places()[i].kernel && !namer.named(i)) kernel.push_back(i);
@@ -24,4 +24,11 @@ void write_names(CaptureWriter &writer, const StackTree &tree, Namer &namer, con
     }
 }
 
-} // namespace rawbpf::inline v0::profile
+// A stack that comes again and again has its names already.
+void BroughtNames::give_place(Namer &namer, uint32_t place) {
+    if (namer.named(place)) return;
+    auto &names = parts_[part_];
+    if (auto found = names.find(place); found != names.end()) namer.give(place, std::move(found->second));
+}
+
+} // namespace rawbpf::inline v0::recording
