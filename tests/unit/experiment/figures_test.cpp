@@ -44,14 +44,14 @@ FigureTable histogram() {
 
 struct Known final : Facts {
     std::map<std::string, FigureTable> tables;
-    std::map<std::string, Number> numbers;
+    std::map<std::string, experiment::Number> numbers;
     Result<const FigureTable *> map(const std::string &name) override {
         const auto found = tables.find(name);
         return found == tables.end() ? nullptr : &found->second;
     }
-    std::optional<Number> number(const std::string &name) override {
+    std::optional<experiment::Number> number(const std::string &name) override {
         const auto found = numbers.find(name);
-        return found == numbers.end() ? std::optional<Number>() : found->second;
+        return found == numbers.end() ? std::optional<experiment::Number>() : found->second;
     }
     const btf::Btf *types(const std::string &) override { return nullptr; }
 };
@@ -96,7 +96,7 @@ TEST_CASE("experiment figures: expectations read maps, totals and names") {
     const auto value = [&](const std::string &text) {
         const Parsed parsed = parse("expect " + text, "x.exp");
         REQUIRE(static_cast<bool>(parsed));
-        const Result<Number> out = evaluate(parsed.experiment.steps[0].value, known);
+        const Result<experiment::Number> out = evaluate(parsed.experiment.steps[0].value, known);
         REQUIRE(static_cast<bool>(out));
         return number_text(*out);
     };
@@ -121,7 +121,7 @@ TEST_CASE("experiment figures: expectations read maps, totals and names") {
     CHECK(value("int(0 - 1)") == "-1");
     CHECK(value("int(4294967296 + counts[7])") == "3");
     CHECK(value("swap16(256) + swap32(1)") == "16777217");
-    std::vector<std::pair<std::string, Number>> parts;
+    std::vector<std::pair<std::string, experiment::Number>> parts;
     const Parsed parsed = parse("expect counts[7] > sum(us)", "x.exp");
     (void)evaluate(parsed.experiment.steps[0].value, known, &parts);
     REQUIRE(parts.size() == 2);

@@ -203,15 +203,15 @@ TEST_CASE("verifier, bounds: the views inform each other") {
     small.u64 = {0, 7};
     small.settle(rules);
     CHECK(small.bits == Tnum{0, 7});
-    CHECK(small.s32 == Range<int32_t>{0, 7});
+    CHECK(small.s32 == verifier::Range<int32_t>{0, 7});
     Bounds negative;
     negative.s64 = {-8, -1};
     negative.settle(rules);
-    CHECK(negative.u64 == Range<uint64_t>{UINT64_MAX - 7, UINT64_MAX});
+    CHECK(negative.u64 == verifier::Range<uint64_t>{UINT64_MAX - 7, UINT64_MAX});
     Bounds both = small, nothing = small; // 0 to 7, and above 7
     Bounds seven = Bounds::of(7);
     refine(Compare::gt, false, true, nothing, seven, rules);
-    CHECK((nothing.u64 == Range<uint64_t>{0, 7})); // no run comes there; the lower half's range takes the contradiction's place
+    CHECK((nothing.u64 == verifier::Range<uint64_t>{0, 7})); // no run comes there; the lower half's range takes the contradiction's place
     CHECK(both.contains(Bounds::of(3)));
     CHECK(!both.contains(Bounds::of(8)));
 }
