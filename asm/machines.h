@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace rawbpf::inline v0 {
 
@@ -121,5 +122,7 @@ inline constexpr Arch kHostArch = Arch::other;
 #endif
 inline constexpr ArchInfo kHost = arch_info(kHostArch);
 ///@}
+/// A register of it, as a context holds it: `f.load<HostWord>(r1, ...)`.
+using HostWord = std::conditional_t<kHost.word == 4, uint32_t, uint64_t>;
 
 } // namespace rawbpf::inline v0

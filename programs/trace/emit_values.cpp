@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kInRegisters = kHost.arguments;
 constexpr uint32_t kReturnAddress =
     kHost.return_address < 0 ? kHost.word : 0; // bytes of it in front of the arguments on the stack
-constexpr int64_t kSyscallResult = 16;         // "ret" in the record of sys_exit_*
+constexpr int64_t kSyscallResult = 8 + kHost.word; // "ret" in the record of sys_exit_*, behind the number
 
 // Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
 void load_word(const Emitting &e, WritableReg dst, size_t index) {
@@ -25,6 +25,13 @@ void load_word(const Emitting &e, WritableReg dst, size_t index) {
     f.address(r1, e.scratch);
     f.call(helper::probe_read_kernel);
     f.load<uint64_t>(dst, e.scratch);
+}
+
+// A system call's result is a long: errors are below 0.
+void extend_word(Code &f, WritableReg value) {
+    if (kHost.word == 8) return;
+    f.lsh(value, 32);
+    f.arsh(value, 32);
 }
 
 // Nobody said what type the function returns. An int leaves the upper half of the register zero, and its -1 would be 4294967295:
@@ -82,7 +89,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     if (!has_record(e.place.kind)) return load_word(e, dst, index);
     const Mem field = r6 + runtime(e.place.offsets[index]);
     const Type &type = e.place.signature.parameters[index].type;
-    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, field);
+    if (e.place.kind == ProbeKind::syscall) return e.f.load<HostWord>(dst, field);
     // Arrays stand where there is room (rwbs of block_rq_issue at 34), and the verifier takes no loads that aren't aligned: what
     // is copied as a whole has its first byte here, and nobody looks at it.
     uint32_t size = type.show == Show::data_text ? 4 : type.show == Show::characters ? 1 : type.size;
@@ -107,7 +114,10 @@ void load_result(const Emitting &e, WritableReg dst) {
         return;
     }
     if (e.place.by_number()) return e.f.load<uint64_t>(dst, r6 + 8);
-    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
+    if (e.place.kind == ProbeKind::syscall) {
+        e.f.load<HostWord>(dst, r6 + kSyscallResult);
+        return extend_word(e.f, dst);
+    }
     load_word(e, dst, e.place.signature.parameters.size());
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
+#include "runtime/link/instruction_set.h"
 #include "runtime/link/names.h"
 #include "runtime/link/one_by_one.h"
 #include "runtime/link/probe_event.h"
@@ -220,6 +221,7 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
             if (!o.semaphores.empty() || o.semaphore != 0)
                 semaphores.push_back(o.semaphores.empty() ? o.semaphore : o.semaphores[i]);
         }
+        TRY(check_instruction_set(places.path, offsets));
         sys::LinkCreateAttr attr = link_attr(a);
         attr.uprobe_multi.path = sys::reg(places.path.c_str());
         attr.uprobe_multi.offsets = sys::reg(offsets.data());

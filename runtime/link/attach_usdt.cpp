@@ -20,6 +20,7 @@
 #include "runtime/elf/elf.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"
+#include "runtime/link/instruction_set.h"
 #include "runtime/link/probe_event.h"
 #include "runtime/link/usdt.h"
 #include "runtime/link/user_functions.h"
@@ -207,6 +208,7 @@ Result<void> attach_as_one(Link &link, const Attaching &a, const Probe &probe, c
         offsets.push_back(site.offset);
         semaphores.push_back(site.semaphore);
     }
+    TRY(check_instruction_set(probe.path, offsets));
     sys::LinkCreateAttr attr = link_attr(a);
     attr.uprobe_multi.path = sys::reg(probe.path.c_str());
     attr.uprobe_multi.offsets = sys::reg(offsets.data());

@@ -25,6 +25,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/bpf_fields.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/narrow_call.h"
 #include "runtime/sys/perf.h"
 #include "runtime/sys/uapi.h"
 

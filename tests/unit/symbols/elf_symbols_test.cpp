@@ -238,7 +238,7 @@ TEST_CASE("elf symbols: a region's file is the inode that was mapped") {
 TEST_CASE("elf symbols: this very test names its own function") {
     Result<ProcessMaps> maps = read_maps(getpid());
     REQUIRE(maps);
-    auto address = reinterpret_cast<uint64_t>(&crc32);
+    auto address = reinterpret_cast<uintptr_t>(&crc32);
     const Region *region = maps->find(address);
     REQUIRE(region);
     Result<ElfSymbols> symbols = ElfSymbols::load(getpid(), *region);
