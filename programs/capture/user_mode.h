@@ -1,8 +1,7 @@
-// Which field of the interrupted registers tells that user code ran: the context's register at RAWBPF_MODE_OFFSET, shifted down by
-// RAWBPF_MODE_SHIFT and masked. If user
-// code ran, there is no kernel stack to take. Of struct pt_regs, which the context of kprobes and uprobes is, and which that of a
-// perf event (struct bpf_perf_event_data) starts with. Compiled by both, C and C++; the BPF side is told the machine by the
-// build.
+// Which field of the interrupted registers tells that user code ran: the context's register at RAWBPF_MODE_OFFSET, shifted down
+// by RAWBPF_MODE_SHIFT and masked. If user code ran, there is no kernel stack to take. Of struct pt_regs, which the context of
+// kprobes and uprobes is, and which that of a perf event (struct bpf_perf_event_data) starts with. Compiled by both, C and C++;
+// the BPF side is told the machine by the build.
 #pragma once
 
 #if defined(__TARGET_ARCH_x86) || defined(__x86_64__)

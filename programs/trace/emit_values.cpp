@@ -1,8 +1,9 @@
 // Values, fetched: arguments from the registers that the calling convention says, from a tracepoint's record, or from what was
 // kept at the call; and what lies behind pointers, read step by step.
 //
-// Texts: whether an address is the kernel's or a user's is seen in its highest bit, on both architectures. A page that isn't
-// there can't be read by a program that may not sleep; a sleepable one touches it with bpf_copy_from_user() and reads again.
+// Texts: whether an address is the kernel's or a user's is seen in its highest bit, and on 32-bit ARM by comparison. A page that
+// isn't there can't be read by a program that may not sleep; a sleepable one touches it with bpf_copy_from_user() and reads
+// again.
 #include <cerrno>
 
 #include "programs/trace/emit.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr uint32_t kInRegisters = kHost.arguments;
 constexpr uint32_t kReturnAddress =
-    kHost.return_address < 0 ? kHost.word : 0; // bytes of it in front of the arguments on the stack
+    kHost.return_address < 0 ? kHost.word : 0;     // bytes of it in front of the arguments on the stack
 constexpr int64_t kSyscallResult = 8 + kHost.word; // "ret" in the record of sys_exit_*, behind the number
 
 // Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
@@ -154,9 +155,14 @@ void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text) {
         });
         return;
     }
-    f.if_(as_signed(r3) < 0, [&] {
-         text ? f.call(helper::probe_read_kernel_str) : f.call(helper::probe_read_kernel);
-     }).else_([&] { text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user); });
+    const auto of_kernel = [&] { text ? f.call(helper::probe_read_kernel_str) : f.call(helper::probe_read_kernel); };
+    const auto of_user = [&] { text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user); };
+    if (kHost.word == 8) {
+        f.if_(as_signed(r3) < 0, of_kernel).else_(of_user);
+    } else {
+        f.load_imm64(r4, kHost.kernel_from);
+        f.if_(r3 >= r4, of_kernel).else_(of_user);
+    }
 }
 
 namespace {

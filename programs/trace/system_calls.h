@@ -8,8 +8,8 @@
 
 namespace rawbpf::inline v0::trace {
 
-/// The number of the system call that tracefs knows as sys_enter_NAME ("openat", "newfstat"); -1 where the machine has none, or one
-/// that is newer than this table, which has none of 32-bit machines. arm64 and riscv64 have the same (asm-generic/unistd.h).
+/// The number of the system call that tracefs knows as sys_enter_NAME ("openat", "newfstat"); -1 where the machine has none, or
+/// one that is newer than this table, which has none of 32-bit machines. arm64 and riscv64 have the same (asm-generic/unistd.h).
 [[nodiscard]] int32_t system_call_number(std::string_view name, Arch arch = kHostArch);
 
 /// The name of the system call with that number there; empty where the table has none.

@@ -214,12 +214,13 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
     }
 
     auto attach = [&](const std::vector<size_t> &chosen) -> Result<Fd> {
-        std::vector<uint64_t> offsets, cookies, semaphores;
+        std::vector<unsigned long> offsets, semaphores; // the kernel's own words
+        std::vector<uint64_t> cookies;
         for (size_t i : chosen) {
-            offsets.push_back(places.functions[i].offset);
+            offsets.push_back(static_cast<unsigned long>(places.functions[i].offset));
             if (!o.cookies.empty() || o.cookie != 0) cookies.push_back(o.cookies.empty() ? o.cookie : o.cookies[i]);
             if (!o.semaphores.empty() || o.semaphore != 0)
-                semaphores.push_back(o.semaphores.empty() ? o.semaphore : o.semaphores[i]);
+                semaphores.push_back(static_cast<unsigned long>(o.semaphores.empty() ? o.semaphore : o.semaphores[i]));
         }
         TRY(check_instruction_set(places.path, offsets));
         sys::LinkCreateAttr attr = link_attr(a);

@@ -1,7 +1,6 @@
 // Where a uprobe would break a program of 32-bit ARM. Private to this folder.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 
@@ -10,6 +9,6 @@
 namespace rawbpf::inline v0 {
 
 /// An error unless the code at all of these offsets is one that uprobes can stand in. Only 32-bit ARM has another.
-[[nodiscard]] Result<void> check_instruction_set(const std::string &path, std::span<const uint64_t> offsets);
+[[nodiscard]] Result<void> check_instruction_set(const std::string &path, std::span<const unsigned long> offsets);
 
 } // namespace rawbpf::inline v0

@@ -114,7 +114,8 @@ Result<sys::PerfEventAttr> probe_attr(const ProbePlace &place) {
 }
 
 Result<Fd> open_probe(const ProbePlace &place) {
-    if (place.user) TRY(check_instruction_set(place.name, std::span(&place.offset, 1)));
+    const auto offset = static_cast<unsigned long>(place.offset);
+    if (place.user) TRY(check_instruction_set(place.name, std::span(&offset, 1)));
     const sys::PerfEventAttr attr = TRY(probe_attr(place));
     sys::Because why(place.user ? "a breakpoint in a program's file, for all who run it (or one process)"
                                 : "a breakpoint in the kernel");

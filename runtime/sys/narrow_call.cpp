@@ -66,8 +66,9 @@ struct KernelUsage {
 void widen(const KernelUsage &from, rusage &to) {
     to.ru_utime = {from.user[0], from.user[1]};
     to.ru_stime = {from.system[0], from.system[1]};
-    long *const numbers[] = {&to.ru_maxrss,  &to.ru_ixrss,   &to.ru_idrss,  &to.ru_isrss,  &to.ru_minflt,   &to.ru_majflt, &to.ru_nswap,
-                             &to.ru_inblock, &to.ru_oublock, &to.ru_msgsnd, &to.ru_msgrcv, &to.ru_nsignals, &to.ru_nvcsw,  &to.ru_nivcsw};
+    long *const numbers[] = {&to.ru_maxrss, &to.ru_ixrss,    &to.ru_idrss,   &to.ru_isrss,   &to.ru_minflt,
+                             &to.ru_majflt, &to.ru_nswap,    &to.ru_inblock, &to.ru_oublock, &to.ru_msgsnd,
+                             &to.ru_msgrcv, &to.ru_nsignals, &to.ru_nvcsw,   &to.ru_nivcsw};
     static_assert(std::size(numbers) == std::size(decltype(from.numbers){}));
     for (size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = from.numbers[i];
 }

@@ -126,8 +126,8 @@ void take_default_signals() {
     for (uint64_t signal = 1; signal <= 64; ++signal) {
         // What nohup ignores stays ignored. INT and QUIT are ignored by what a script starts with &: that was meant for us.
         direct(__NR_rt_sigaction, signal, 0, reg(&before), kSignalSetSize);
-        if (before.handler == reinterpret_cast<uintptr_t>(SIG_IGN) && signal != SIGINT && signal != SIGQUIT && signal != SIGCHLD &&
-            signal != SIGPIPE)
+        if (before.handler == reinterpret_cast<uintptr_t>(SIG_IGN) && signal != SIGINT && signal != SIGQUIT &&
+            signal != SIGCHLD && signal != SIGPIPE)
             continue;
         direct(__NR_rt_sigaction, signal, reg(&action), 0, kSignalSetSize);
     }

@@ -26,7 +26,8 @@ struct Register {
     uint8_t word = 8;   ///< bytes of the whole register
 };
 
-/// By name, without %. kind is none where the machine (EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_ARM) has no such register.
+/// By name, without %. kind is none where the machine (EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_ARM) has no such
+/// register.
 [[nodiscard]] Register find_register(uint16_t machine, std::string_view name);
 /// Where the program counter is saved, which a probe's program finds at the probe's own address; -1: machine not known.
 [[nodiscard]] int16_t program_counter(uint16_t machine);

@@ -1,6 +1,6 @@
 // The ELF reader on files that the writer made, in all four layouts, and on files that lie.
-#include "runtime/elf/elf.h"
 #include "runtime/elf/arm_code.h"
+#include "runtime/elf/elf.h"
 #include "runtime/elf/writer.h"
 
 #include <elf.h>

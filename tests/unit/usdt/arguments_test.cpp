@@ -138,7 +138,8 @@ TEST_CASE("usdt arguments: 32-bit ARM") {
         std::string_view name;
         int offset;
     };
-    for (const Offset &row : {Offset{"r0", 0}, {"r7", 28}, {"sl", 40}, {"fp", 44}, {"ip", 48}, {"sp", 52}, {"lr", 56}, {"pc", 60}}) {
+    for (const Offset &row :
+         {Offset{"r0", 0}, {"r7", 28}, {"sl", 40}, {"fp", 44}, {"ip", 48}, {"sp", 52}, {"lr", 56}, {"pc", 60}}) {
         const usdt::Register found = usdt::find_register(EM_ARM, row.name);
         CHECK_MESSAGE((found.offset == row.offset && found.bits == 32 && found.word == 4), row.name);
     }

@@ -211,7 +211,8 @@ TEST_CASE("verifier, bounds: the views inform each other") {
     Bounds both = small, nothing = small; // 0 to 7, and above 7
     Bounds seven = Bounds::of(7);
     refine(Compare::gt, false, true, nothing, seven, rules);
-    CHECK((nothing.u64 == verifier::Range<uint64_t>{0, 7})); // no run comes there; the lower half's range takes the contradiction's place
+    CHECK((nothing.u64 ==
+           verifier::Range<uint64_t>{0, 7})); // no run comes there; the lower half's range takes the contradiction's place
     CHECK(both.contains(Bounds::of(3)));
     CHECK(!both.contains(Bounds::of(8)));
 }
