@@ -8,7 +8,7 @@ SRC_URI = "file://rawbpf-${PV}.tar.xz"
 S = "${WORKDIR}/rawbpf-${PV}"
 
 DEPENDS = "fmt"
-COMPATIBLE_HOST = "(x86_64|aarch64).*-linux"
+COMPATIBLE_HOST = "(x86_64|aarch64|riscv64|arm).*-linux"
 
 inherit meson pkgconfig
 
