@@ -13,11 +13,12 @@
 
 #include "asm/assemble.h"
 #include "asm/encode.h"
+#include "asm/int128.h"
 
 namespace rawbpf::inline v0::assembling {
 
 /// Numbers between: sums and products of 64-bit values, signed or not, that are checked when they are used.
-__extension__ typedef __int128 Number;
+using Number = Int128;
 
 struct Register {
     uint8_t number = 0;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace rawbpf::inline v0 {
 
@@ -33,6 +34,7 @@ struct ArchInfo {
     int16_t program_counter = 0; ///< of the probe
     int16_t return_address = -1; ///< in a register, at a function's first instruction; -1: on the stack
     int16_t syscall_number = 0;  ///< while a system call runs; -1: nowhere
+    uint64_t kernel_from = 1ull << 63; ///< the kernel's addresses are these and those above
 };
 
 /// A row for each.
@@ -95,8 +97,9 @@ inline constexpr ArchInfo kArchs[] = {
      .result = 0,
      .stack_pointer = 52,
      .program_counter = 60,
-     .return_address = 56,  // lr
-     .syscall_number = 28}, // r7
+     .return_address = 56,       // lr
+     .syscall_number = 28,       // r7
+     .kernel_from = 0xbf000000}, // modules, below PAGE_OFFSET (Documentation/arch/arm/memory.rst, split as 3 GiB and 1 GiB)
 };
 
 /// Its row; that of `other` has zeros and empty names.
@@ -121,5 +124,7 @@ inline constexpr Arch kHostArch = Arch::other;
 #endif
 inline constexpr ArchInfo kHost = arch_info(kHostArch);
 ///@}
+/// A register of it, as a context holds it: `f.load<HostWord>(r1, ...)`.
+using HostWord = std::conditional_t<kHost.word == 4, uint32_t, uint64_t>;
 
 } // namespace rawbpf::inline v0

@@ -141,7 +141,8 @@ const Command kUsdtList{
         "FILE:PROVIDER:NAME, with * and ? as in a shell. If FILE has no slash, rawbpf searches for it as the dynamic linker or "
         "the shell does. With -p, you can leave out TARGET, or its FILE (:PROVIDER:NAME).\n\n"
         "A file may be for any machine, 32- or 64-bit, of either byte order; rawbpf decodes arguments for x86_64, i386, arm64, "
-        "riscv64 and s390x. An argument that no BPF program can fetch (one in a floating point register, for example) has a "
+        "riscv64, 32-bit ARM and s390x. An argument that no BPF program can fetch (one in a floating point register, for "
+        "example) has a "
         "question mark, or in JSON a null location and a problem; the other arguments keep their numbers. If a note is damaged, "
         "the command says which one, and the exit status is 1.",
     .options = kOptions,

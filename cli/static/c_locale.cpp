@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "runtime/bare/stop.h"
 
@@ -86,17 +87,19 @@ uint64_t digits(const char *text, char **end, int base, bool &negative, bool &ov
     if (end) *end = const_cast<char *>(at == first ? text : at);
     return value;
 }
-uint64_t read_unsigned(const char *text, char **end, int base) {
+template <class T> T read_unsigned(const char *text, char **end, int base) {
+    constexpr T kMost = std::numeric_limits<T>::max();
     bool negative = false, overflow = false;
     uint64_t value = digits(text, end, base, negative, overflow);
-    if (overflow) return errno = ERANGE, UINT64_MAX;
-    return negative ? -value : value;
+    if (overflow || value > kMost) return errno = ERANGE, kMost;
+    return static_cast<T>(negative ? -value : value);
 }
-int64_t read_signed(const char *text, char **end, int base) {
+template <class T> T read_signed(const char *text, char **end, int base) {
+    constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
     bool negative = false, overflow = false;
     uint64_t value = digits(text, end, base, negative, overflow);
-    if (overflow || value > uint64_t{INT64_MAX} + negative) return errno = ERANGE, negative ? INT64_MIN : INT64_MAX;
-    return static_cast<int64_t>(negative ? -value : value);
+    if (overflow || value > static_cast<uint64_t>(kMost) + negative) return errno = ERANGE, negative ? kLeast : kMost;
+    return static_cast<T>(negative ? -value : value);
 }
 
 struct Out {
@@ -132,8 +135,9 @@ void conversion(Out &out, const char *&format, va_list *values) {
     const int width = number();
     int precision = -1;
     if (*format == '.') ++format, precision = number();
-    int length = 0; // -2 hh, -1 h, 0, 1 l, 2 ll j z t
-    for (; std::strchr("hlzjt", *format) && *format; ++format) length += *format == 'h' ? -1 : *format == 'l' ? 1 : 2;
+    int length = 0; // -2 hh, -1 h, 0, 1 l, 2 ll j; z and t are as long as l
+    for (; std::strchr("hlzjt", *format) && *format; ++format) length += *format == 'h' ? -1 : *format == 'j' ? 2 : 1;
+    const bool wide = length >= 2 || (length == 1 && sizeof(long) == 8);
     char digits[24];
     const char *text = digits;
     size_t size = 0;
@@ -159,13 +163,13 @@ void conversion(Out &out, const char *&format, va_list *values) {
             value = reinterpret_cast<uintptr_t>(va_arg(*values, void *));
             out.put("0x", 2);
         } else if (what == 'd' || what == 'i') {
-            int64_t given = length > 0 ? va_arg(*values, long long) : va_arg(*values, int);
+            int64_t given = wide ? va_arg(*values, long long) : va_arg(*values, int);
             if (length == -1) given = static_cast<short>(given);
             if (length <= -2) given = static_cast<signed char>(given); // which is %hhd: NOLINT(bugprone-signed-char-misuse)
             if (given < 0) sign = '-';
             value = given < 0 ? -static_cast<uint64_t>(given) : static_cast<uint64_t>(given);
         } else {
-            value = length > 0 ? va_arg(*values, unsigned long long) : va_arg(*values, unsigned);
+            value = wide ? va_arg(*values, unsigned long long) : va_arg(*values, unsigned);
             if (length == -1) value = static_cast<unsigned short>(value);
             if (length <= -2) value = static_cast<unsigned char>(value);
         }
@@ -216,16 +220,18 @@ int isxdigit(int c) { return kind(c, kHex); }
 int tolower(int c) { return lower(c); }
 int toupper(int c) { return upper(c); }
 
-long strtol(const char *text, char **end, int base) { return read_signed(text, end, base); }
-long long strtoll(const char *text, char **end, int base) { return read_signed(text, end, base); }
-unsigned long strtoul(const char *text, char **end, int base) { return read_unsigned(text, end, base); }
-unsigned long long strtoull(const char *text, char **end, int base) { return read_unsigned(text, end, base); }
-long __isoc23_strtol(const char *text, char **end, int base) { return read_signed(text, end, base); }
-long long __isoc23_strtoll(const char *text, char **end, int base) { return read_signed(text, end, base); }
-unsigned long __isoc23_strtoul(const char *text, char **end, int base) { return read_unsigned(text, end, base); }
-unsigned long long __isoc23_strtoull(const char *text, char **end, int base) { return read_unsigned(text, end, base); }
-int atoi(const char *text) { return static_cast<int>(read_signed(text, nullptr, 10)); }
-long atol(const char *text) { return read_signed(text, nullptr, 10); }
+long strtol(const char *text, char **end, int base) { return read_signed<long>(text, end, base); }
+long long strtoll(const char *text, char **end, int base) { return read_signed<long long>(text, end, base); }
+unsigned long strtoul(const char *text, char **end, int base) { return read_unsigned<unsigned long>(text, end, base); }
+unsigned long long strtoull(const char *text, char **end, int base) { return read_unsigned<unsigned long long>(text, end, base); }
+long __isoc23_strtol(const char *text, char **end, int base) { return read_signed<long>(text, end, base); }
+long long __isoc23_strtoll(const char *text, char **end, int base) { return read_signed<long long>(text, end, base); }
+unsigned long __isoc23_strtoul(const char *text, char **end, int base) { return read_unsigned<unsigned long>(text, end, base); }
+unsigned long long __isoc23_strtoull(const char *text, char **end, int base) {
+    return read_unsigned<unsigned long long>(text, end, base);
+}
+int atoi(const char *text) { return static_cast<int>(read_signed<long>(text, nullptr, 10)); }
+long atol(const char *text) { return read_signed<long>(text, nullptr, 10); }
 
 int vsnprintf(char *to, size_t room, const char *format, va_list given) {
     Out out{to, room};

@@ -10,7 +10,7 @@ SRC_URI = "${RAWBPF_SITE}/rawbpf-${PV}.tar.xz"
 SRC_URI[sha256sum] = ""
 
 DEPENDS = "fmt"
-COMPATIBLE_HOST = "(x86_64|aarch64|riscv64).*-linux"
+COMPATIBLE_HOST = "(x86_64|aarch64|riscv64|arm).*-linux"
 
 inherit meson pkgconfig
 

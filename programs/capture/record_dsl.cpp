@@ -58,13 +58,13 @@ void fill_head(Code &f, const RecordPlace &place, const Slot &pid, const Slot &t
 
 #ifdef RAWBPF_MODE_OFFSET
 void load_mode(Code &f) {
-    f.load<uint64_t>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
+    f.load<HostWord>(r1, Mem(r6, RAWBPF_MODE_OFFSET));
     if (RAWBPF_MODE_SHIFT) f.rsh(r1, RAWBPF_MODE_SHIFT);
     f.and_(r1, RAWBPF_MODE_MASK);
 }
 #endif
 
-void take_kernel_stack(Code &f, const RecordPlace &place, UnwindContext context, bool wanted) {
+void take_kernel_stack(Code &f, const RecordPlace &place, [[maybe_unused]] UnwindContext context, bool wanted) {
     const Mem bytes = place.at(offsetof(RecordHead, kernel_bytes)), frames = r8 + runtime(place.frames);
     f.mov(r9, 0);
     if (!wanted) {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "asm/int128.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::custom {
@@ -35,9 +36,8 @@ class Hash {
     }
 
   private:
-    __extension__ using Number = unsigned __int128;
-    void add_byte(uint8_t byte) { value_ = (value_ ^ byte) * (Number{1} << 88 | 0x13b); }
-    Number value_ = Number{0x6c62272e07bb0142} << 64 | 0x62b821756295c58d;
+    void add_byte(uint8_t byte) { value_ = (value_ ^ byte) * (Uint128{1} << 88 | 0x13b); }
+    Uint128 value_ = Uint128{0x6c62272e07bb0142} << 64 | 0x62b821756295c58d;
 };
 
 void add_frames(Hash &hash, const std::vector<FramePtr> &frames) {

@@ -188,10 +188,10 @@ struct Generator {
         load_mode(f);
         f.if_(r1 == RAWBPF_MODE_USER, [&] { // where the function returns to, at its first instruction
             if (kHost.return_address >= 0) {
-                f.load<uint64_t>(r1, Mem(r6, runtime(kHost.return_address)));
+                f.load<HostWord>(r1, Mem(r6, runtime(kHost.return_address)));
             } else {
-                f.load<uint64_t>(r3, Mem(r6, runtime(kHost.stack_pointer)));
-                f.read_user<uint64_t>(r1, r3);
+                f.load<HostWord>(r3, Mem(r6, runtime(kHost.stack_pointer)));
+                f.read_user<HostWord>(r1, r3);
             }
             f.store<uint64_t>(at(offsetof(CustomFields, caller)), r1);
         });

@@ -61,14 +61,14 @@ Measure::Bucket Measure::bucket(uint32_t index) const {
     const uint32_t last = words() - 1;
     if (kind == Kind::log2) {
         out.has_least = index != 0;
-        out.least = index < 2 ? 0 : static_cast<__int128>(1) << (index - 2);
+        out.least = index < 2 ? 0 : static_cast<Int128>(1) << (index - 2);
         out.most = index == 0 ? -1 : index == 1 ? 0 : 2 * out.least - 1;
         return out;
     }
     out.has_least = index != 0;
     out.has_most = index != last;
-    out.least = index == last ? to : from + static_cast<__int128>(step) * (static_cast<__int128>(index) - 1);
-    out.most = index == 0 ? from - static_cast<__int128>(1) : std::min<__int128>(to, out.least + step) - 1;
+    out.least = index == last ? to : from + static_cast<Int128>(step) * (static_cast<Int128>(index) - 1);
+    out.most = index == 0 ? from - static_cast<Int128>(1) : std::min<Int128>(to, out.least + step) - 1;
     return out;
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "asm/int128.h"
 #include "programs/trace/expression.h"
 #include "programs/trace/signature.h"
 #include "runtime/base/result.h"
@@ -55,7 +56,7 @@ struct Measure {
     /// Of a histogram: where a bucket begins and its last value; false: nothing is below (or above) it.
     struct Bucket {
         bool has_least = true, has_most = true;
-        __int128 least = 0, most = 0;
+        Int128 least = 0, most = 0;
     };
     [[nodiscard]] Bucket bucket(uint32_t index) const;
 };

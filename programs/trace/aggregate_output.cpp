@@ -241,15 +241,15 @@ class Output {
         }
     }
 
-    static std::string edge(const Measure &m, __int128 value) {
+    static std::string edge(const Measure &m, Int128 value) {
         const bool negative = value < 0;
-        const auto magnitude = static_cast<unsigned __int128>(negative ? -value : value);
+        const auto magnitude = static_cast<Uint128>(negative ? -value : value);
         if (is_time(m) && !negative && magnitude <= UINT64_MAX) return duration(static_cast<uint64_t>(magnitude));
         std::string out = negative ? "-" : "";
         if (m.kind == Measure::Kind::log2 && magnitude >= 1024) {
             constexpr std::string_view kUnits = "KMGTPEZ";
             size_t unit = 0;
-            unsigned __int128 shown = magnitude / 1024;
+            Uint128 shown = magnitude / 1024;
             while (shown >= 1024 && unit + 1 < kUnits.size()) shown /= 1024, ++unit;
             return format("{}{}{}", out, static_cast<uint64_t>(shown), kUnits[unit]);
         }
@@ -270,7 +270,7 @@ class Output {
         line.text("time", render::rfc3339(v_.interval->wall_ns)).number("t_ns", v_.interval->t_ns);
         line.number("interval", v_.interval->number);
     }
-    static void json_number(std::string &out, __int128 value) {
+    static void json_number(std::string &out, Int128 value) {
         const bool negative = value < 0;
         const auto magnitude = static_cast<uint64_t>(negative ? -value : value);
         const bool quoted = magnitude > static_cast<uint64_t>(kExactInJson);
@@ -313,7 +313,7 @@ class Output {
             const uint64_t raw = row.cells[i][0];
             if (row.count == 0 && m.kind != Measure::Kind::sum) return void(out += "null");
             if (m.kind == Measure::Kind::average) return append(out, "{:.3f}", average(row, i));
-            return json_number(out, has_sign(i) ? static_cast<__int128>(static_cast<int64_t>(raw)) : raw);
+            return json_number(out, has_sign(i) ? static_cast<Int128>(static_cast<int64_t>(raw)) : raw);
         }
         out += '[';
         bool first = true;
@@ -332,7 +332,7 @@ class Output {
 
     // --- CSV
 
-    static void csv_number(std::string &out, __int128 value) {
+    static void csv_number(std::string &out, Int128 value) {
         const bool negative = value < 0;
         append(out, "{}{}", negative ? "-" : "", static_cast<uint64_t>(negative ? -value : value));
     }

@@ -44,6 +44,7 @@ void find_system_call(Shared &shared, Code &f, bool at_exit, Slot key, Label oth
 
 void pass_compat_over(Shared &shared, Code &f, Label other) {
     if (kHostArch == Arch::riscv64) return; // its 32-bit programs have the same numbers
+    if (kHost.word == 4) return;            // there are no others
     if (shared.task_status) {               // also int $0x80 of a 64-bit program
         f.call(helper::get_current_task);
         f.read_kernel<uint32_t>(r0, r0 + runtime(*shared.task_status));

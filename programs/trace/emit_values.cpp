@@ -1,8 +1,9 @@
 // Values, fetched: arguments from the registers that the calling convention says, from a tracepoint's record, or from what was
 // kept at the call; and what lies behind pointers, read step by step.
 //
-// Texts: whether an address is the kernel's or a user's is seen in its highest bit, on both architectures. A page that isn't
-// there can't be read by a program that may not sleep; a sleepable one touches it with bpf_copy_from_user() and reads again.
+// Texts: whether an address is the kernel's or a user's is seen in its highest bit, and on 32-bit ARM by comparison. A page that
+// isn't there can't be read by a program that may not sleep; a sleepable one touches it with bpf_copy_from_user() and reads
+// again.
 #include <cerrno>
 
 #include "programs/trace/emit.h"
@@ -13,8 +14,8 @@ namespace {
 
 constexpr uint32_t kInRegisters = kHost.arguments;
 constexpr uint32_t kReturnAddress =
-    kHost.return_address < 0 ? kHost.word : 0; // bytes of it in front of the arguments on the stack
-constexpr int64_t kSyscallResult = 16;         // "ret" in the record of sys_exit_*
+    kHost.return_address < 0 ? kHost.word : 0;     // bytes of it in front of the arguments on the stack
+constexpr int64_t kSyscallResult = 8 + kHost.word; // "ret" in the record of sys_exit_*, behind the number
 
 // Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
 void load_word(const Emitting &e, WritableReg dst, size_t index) {
@@ -25,6 +26,13 @@ void load_word(const Emitting &e, WritableReg dst, size_t index) {
     f.address(r1, e.scratch);
     f.call(helper::probe_read_kernel);
     f.load<uint64_t>(dst, e.scratch);
+}
+
+// A system call's result is a long: errors are below 0.
+void extend_word(Code &f, WritableReg value) {
+    if (kHost.word == 8) return;
+    f.lsh(value, 32);
+    f.arsh(value, 32);
 }
 
 // Nobody said what type the function returns. An int leaves the upper half of the register zero, and its -1 would be 4294967295:
@@ -82,7 +90,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     if (!has_record(e.place.kind)) return load_word(e, dst, index);
     const Mem field = r6 + runtime(e.place.offsets[index]);
     const Type &type = e.place.signature.parameters[index].type;
-    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, field);
+    if (e.place.kind == ProbeKind::syscall) return e.f.load<HostWord>(dst, field);
     // Arrays stand where there is room (rwbs of block_rq_issue at 34), and the verifier takes no loads that aren't aligned: what
     // is copied as a whole has its first byte here, and nobody looks at it.
     uint32_t size = type.show == Show::data_text ? 4 : type.show == Show::characters ? 1 : type.size;
@@ -107,7 +115,10 @@ void load_result(const Emitting &e, WritableReg dst) {
         return;
     }
     if (e.place.by_number()) return e.f.load<uint64_t>(dst, r6 + 8);
-    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
+    if (e.place.kind == ProbeKind::syscall) {
+        e.f.load<HostWord>(dst, r6 + kSyscallResult);
+        return extend_word(e.f, dst);
+    }
     load_word(e, dst, e.place.signature.parameters.size());
 }
 
@@ -144,9 +155,14 @@ void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text) {
         });
         return;
     }
-    f.if_(as_signed(r3) < 0, [&] {
-         text ? f.call(helper::probe_read_kernel_str) : f.call(helper::probe_read_kernel);
-     }).else_([&] { text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user); });
+    const auto of_kernel = [&] { text ? f.call(helper::probe_read_kernel_str) : f.call(helper::probe_read_kernel); };
+    const auto of_user = [&] { text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user); };
+    if (kHost.word == 8) {
+        f.if_(as_signed(r3) < 0, of_kernel).else_(of_user);
+    } else {
+        f.load_imm64(r4, kHost.kernel_from);
+        f.if_(r3 >= r4, of_kernel).else_(of_user);
+    }
 }
 
 namespace {

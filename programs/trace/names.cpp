@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "asm/machines.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
@@ -24,6 +25,8 @@ constexpr size_t kMostKernel = 10'000;
 bool may_be_function(uint64_t address) {
 #if defined(__riscv)
     return address >= 0xffffffff00000000 && address % 2 == 0; // Documentation/arch/riscv/vm-layout.rst
+#elif defined(__arm__)
+    return address >= kHost.kernel_from && address % 2 == 0;
 #elif defined(__x86_64__)
     return address >= 0xffffffff80000000 && address < 0xffffffffff000000;
 #else
@@ -35,7 +38,7 @@ constexpr size_t kKnown = size_t{1} << kKnownBits;
 constexpr uint64_t kGoodForNs = 10'000'000;
 constexpr uint64_t kFarthest = 4096; // from a function's beginning; kallsyms doesn't say where one ends
 constexpr uint64_t kLowest = 4096;   // nothing is mapped below
-constexpr uint64_t kKernel = uint64_t{1} << 63;
+constexpr uint64_t kKernel = kHost.kernel_from;
 
 // At raw tracepoints, fentry and fexit the kernel's walk begins in the program that asks for it, and comes to what is traced
 // through the kernel's way there, which depends on the kind of probe.

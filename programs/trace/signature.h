@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "asm/machines.h"
 #include "runtime/base/result.h"
 #include "runtime/btf/btf.h"
 
@@ -65,7 +66,7 @@ struct Signature {
 };
 
 /// Arguments that are shown where nothing is known of a function.
-inline constexpr uint32_t kRawArguments = 6;
+inline constexpr uint32_t kRawArguments = kHost.arguments == 0 || kHost.arguments > 6 ? 6 : kHost.arguments;
 /// Arguments of a user's function that are shown: those behind the registers lie on the stack.
 inline constexpr uint32_t kMostArguments = 12;
 

@@ -398,18 +398,27 @@ constexpr Row kRows[] = {
 constexpr bool by_name(const Row &a, const Row &b) { return a.name < b.name; }
 static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), by_name));
 
-} // namespace
-
-int32_t system_call_number(std::string_view name, bool arm64) {
-    const Row *row = std::lower_bound(std::begin(kRows), std::end(kRows), Row{name, 0, 0}, by_name);
-    if (row == std::end(kRows) || row->name != name) return -1;
-    return arm64 ? row->arm64 : row->x86_64;
+int32_t number_of(const Row &row, Arch arch) {
+    switch (arch) {
+    case Arch::x86_64: return row.x86_64;
+    case Arch::arm64:
+    case Arch::riscv64: return row.arm64;
+    default: return -1;
+    }
 }
 
-std::string_view system_call_name(int32_t number, bool arm64) {
+} // namespace
+
+int32_t system_call_number(std::string_view name, Arch arch) {
+    const Row *row = std::lower_bound(std::begin(kRows), std::end(kRows), Row{name, 0, 0}, by_name);
+    if (row == std::end(kRows) || row->name != name) return -1;
+    return number_of(*row, arch);
+}
+
+std::string_view system_call_name(int32_t number, Arch arch) {
     if (number < 0) return {};
     for (const Row &row : kRows)
-        if ((arm64 ? row.arm64 : row.x86_64) == number) return row.name;
+        if (number_of(row, arch) == number) return row.name;
     return {};
 }
 

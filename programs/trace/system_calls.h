@@ -8,14 +8,12 @@
 
 namespace rawbpf::inline v0::trace {
 
-/// arm64 and riscv64 have the same (include/uapi/asm-generic/unistd.h).
-inline constexpr bool kNumbersOfArm64 = kHostArch == Arch::arm64 || kHostArch == Arch::riscv64;
-/// The number of the system call that tracefs knows as sys_enter_NAME ("openat", "newfstat"), on x86_64 or arm64; -1 where it has
-/// none, or one that is newer than this table.
-[[nodiscard]] int32_t system_call_number(std::string_view name, bool arm64 = kNumbersOfArm64);
+/// The number of the system call that tracefs knows as sys_enter_NAME ("openat", "newfstat"); -1 where the machine has none, or
+/// one that is newer than this table, which has none of 32-bit machines. arm64 and riscv64 have the same (asm-generic/unistd.h).
+[[nodiscard]] int32_t system_call_number(std::string_view name, Arch arch = kHostArch);
 
 /// The name of the system call with that number there; empty where the table has none.
-[[nodiscard]] std::string_view system_call_name(int32_t number, bool arm64 = kNumbersOfArm64);
+[[nodiscard]] std::string_view system_call_name(int32_t number, Arch arch = kHostArch);
 
 /// One more than the highest number in the table, of all machines.
 [[nodiscard]] uint32_t system_call_numbers();

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <elf.h>
 
+#include "asm/int128.h"
+
 namespace rawbpf::inline v0::unwind {
 namespace {
 
@@ -16,8 +18,7 @@ class Hash {
   public:
     explicit Hash(uint64_t key) : key_(key | 1), state_(~key) {}
     void add(uint64_t value) {
-        __extension__ using Wide = unsigned __int128;
-        const Wide product = Wide{value ^ state_} * (key_ ^ 0x9e3779b97f4a7c15);
+        const Uint128 product = Uint128{value ^ state_} * (key_ ^ 0x9e3779b97f4a7c15);
         state_ = (static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64)) + key_;
     }
     void add(Bytes bytes) {

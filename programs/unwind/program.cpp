@@ -55,9 +55,14 @@ std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, s
     note.clear(); // whatever a kernel lacks, there is another way
     if (choice.by == UnwindBy::fp) return {};
     if (kHostArch != Arch::x86_64 && kHostArch != Arch::arm64) {
-        note =
-            format("user stacks are walked by frame pointers, and end in code without them: rawbpf has no unwind tables for {}",
-                   kHostArch == Arch::other ? "this machine" : kHost.name);
+        if (kHostArch == Arch::arm) // arch/arm/kernel/perf_callchain.c, struct frame_tail
+            note = "user stacks are walked as 32-bit ARM's kernel does, by the frames of ARM code compiled with -mapcs-frame; of "
+                   "other code, "
+                   "Thumb's for example, only the function that ran is known";
+        else
+            note = format(
+                "user stacks are walked by frame pointers, and end in code without them: rawbpf has no unwind tables for {}",
+                kHostArch == Arch::other ? "this machine" : kHost.name);
         return {};
     }
     UnwindProgramOptions options = probe_unwind();

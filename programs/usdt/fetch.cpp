@@ -40,7 +40,10 @@ void cut(Code &code, WritableReg dst, unsigned bits, bool is_signed) {
 
 void load_register(Code &code, WritableReg dst, Reg context, const Register &from, bool is_signed) {
     code.note(from.name.empty() ? "the program counter" : from.name);
-    code.load<uint64_t>(dst, context + runtime(from.offset));
+    if (from.word == 4)
+        code.load<uint32_t>(dst, context + runtime(from.offset));
+    else
+        code.load<uint64_t>(dst, context + runtime(from.offset));
     if (from.shift != 0) code.rsh(dst, runtime(from.shift));
     cut(code, dst, from.bits, is_signed);
 }
@@ -67,6 +70,7 @@ void emit_address(Code &code, WritableReg dst, Reg context, const Argument &argu
         if (has_base) code.add(dst, by);
     }
     add_number(code, dst, argument);
+    if ((has_base ? l.base : l.index).word == 4) cut(code, dst, 32, false); // where addresses have 32 bits, so has their sum
 }
 
 // dst = *r3 by bpf_copy_from_user(), which waits for the page; 0 where there is none.

@@ -8,7 +8,7 @@
 #define FMT_USE_FLOAT 0
 #define FMT_USE_LONG_DOUBLE 0
 // A broken assumption of fmt's ends the program; its own way to say so prints through stdio.
-#define FMT_ASSERT(condition, message) ((condition) ? (void)0 : __builtin_trap())
+#define FMT_ASSERT(condition, message) ((condition) ? (void)0 : ((void)(message), __builtin_trap()))
 #include "runtime/base/format.h"
 
 #include <fmt/format.h>

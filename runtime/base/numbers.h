@@ -3,10 +3,13 @@
 
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
+#include "asm/int128.h"
 #include "runtime/base/result.h"
 
 namespace rawbpf::inline v0 {
@@ -30,10 +33,12 @@ template <class T> [[nodiscard]] std::optional<T> whole_number_or_hex(std::strin
 /// Whether a real number has no fraction; infinity has none. (std::floor and std::modf are libm's, or a linker takes them from
 /// there; no command needs libm: see tests/size/stated.)
 template <class Real> [[nodiscard]] bool is_whole(Real value) {
+    constexpr int kBits = std::numeric_limits<Real>::digits; // 53 to 113: a number of more bits has no fraction
     constexpr Real kAllAreWhole =
-        static_cast<Real>(uint64_t{1} << 56) * static_cast<Real>(uint64_t{1} << 56); // of 113 bits at most
+        static_cast<Real>(uint64_t{1} << kBits / 2) * static_cast<Real>(uint64_t{1} << (kBits - kBits / 2));
     if (!(value > -kAllAreWhole && value < kAllAreWhole)) return value == value;
-    return static_cast<Real>(static_cast<__int128>(value)) == value;
+    using Whole = std::conditional_t<(kBits < 64), int64_t, Int128>;
+    return static_cast<Real>(static_cast<Whole>(value)) == value;
 }
 
 /// "3", "0.5", "10us", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.

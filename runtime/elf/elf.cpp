@@ -266,6 +266,10 @@ Symbol SymbolTable::at(size_t index) const {
     s.type = info & 0xf;
     s.binding = info >> 4;
     s.visibility = other & 3;
+    if (elf_->machine() == EM_ARM && (s.type == STT_FUNC || s.type == STT_GNU_IFUNC) && (s.value & 1) != 0) {
+        s.thumb = true;
+        --s.value;
+    }
     if (s.section == SHN_XINDEX && inside(index * 4, 4, extended_.size())) {
         s.section = Fields{extended_.data() + index * 4, elf_->is_64_, elf_->big_endian_}.u32();
         s.extended = true;

@@ -56,6 +56,7 @@ struct Symbol {
     uint8_t type = 0;       ///< STT_*
     uint8_t binding = 0;    ///< STB_*
     uint8_t visibility = 0; ///< STV_*
+    bool thumb = false;     ///< 32-bit ARM: a function in Thumb code; its value is the address, without the bit that says so
 };
 
 /// A relocation (Elf64_Rel, Elf64_Rela; gABI chapter 4).

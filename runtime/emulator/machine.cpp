@@ -174,7 +174,7 @@ Result<void> Machine::prepare(size_t n) {
             found && code.insns[fixup.insn].code == (BPF_JMP | BPF_CALL)) {
             Op &op = code.ops[op_index(fixup.insn, options_.stepping)];
             op.handler = handlers()[kDo_kfunc];
-            op.imm = reinterpret_cast<uint64_t>(found);
+            op.imm = reinterpret_cast<uintptr_t>(found);
         }
     return {};
 }

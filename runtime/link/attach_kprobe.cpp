@@ -253,9 +253,10 @@ Result<Link> attach_kprobe_multi(const Attaching &a) {
     const bool by_name = std::any_of(functions.begin(), functions.end(), [](const KernelFunction &f) { return f.address == 0; });
 
     auto attach = [&](const std::vector<size_t> &places) -> Result<Fd> {
-        std::vector<uint64_t> where, cookies;
+        std::vector<unsigned long> where; // the kernel's own words
+        std::vector<uint64_t> cookies;
         for (size_t i : places) {
-            where.push_back(by_name ? sys::reg(functions[i].name.c_str()) : functions[i].address);
+            where.push_back(static_cast<unsigned long>(by_name ? sys::reg(functions[i].name.c_str()) : functions[i].address));
             if (!o.cookies.empty() || o.cookie != 0) cookies.push_back(o.cookies.empty() ? o.cookie : o.cookies[i]);
         }
         sys::LinkCreateAttr attr = link_attr(a);

@@ -21,6 +21,7 @@
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
+#include "runtime/link/instruction_set.h"
 #include "runtime/link/names.h"
 #include "runtime/link/one_by_one.h"
 #include "runtime/link/probe_event.h"
@@ -213,13 +214,15 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
     }
 
     auto attach = [&](const std::vector<size_t> &chosen) -> Result<Fd> {
-        std::vector<uint64_t> offsets, cookies, semaphores;
+        std::vector<unsigned long> offsets, semaphores; // the kernel's own words
+        std::vector<uint64_t> cookies;
         for (size_t i : chosen) {
-            offsets.push_back(places.functions[i].offset);
+            offsets.push_back(static_cast<unsigned long>(places.functions[i].offset));
             if (!o.cookies.empty() || o.cookie != 0) cookies.push_back(o.cookies.empty() ? o.cookie : o.cookies[i]);
             if (!o.semaphores.empty() || o.semaphore != 0)
-                semaphores.push_back(o.semaphores.empty() ? o.semaphore : o.semaphores[i]);
+                semaphores.push_back(static_cast<unsigned long>(o.semaphores.empty() ? o.semaphore : o.semaphores[i]));
         }
+        TRY(check_instruction_set(places.path, offsets));
         sys::LinkCreateAttr attr = link_attr(a);
         attr.uprobe_multi.path = sys::reg(places.path.c_str());
         attr.uprobe_multi.offsets = sys::reg(offsets.data());

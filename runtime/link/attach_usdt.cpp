@@ -20,6 +20,7 @@
 #include "runtime/elf/elf.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"
+#include "runtime/link/instruction_set.h"
 #include "runtime/link/probe_event.h"
 #include "runtime/link/usdt.h"
 #include "runtime/link/user_functions.h"
@@ -202,11 +203,12 @@ Result<std::vector<uint64_t>> tell_arguments(Link &link, const Attaching &a, con
 }
 
 Result<void> attach_as_one(Link &link, const Attaching &a, const Probe &probe, const std::vector<uint64_t> &cookies) {
-    std::vector<uint64_t> offsets, semaphores;
+    std::vector<unsigned long> offsets, semaphores; // the kernel's own words
     for (const UsdtSite &site : probe.sites) {
-        offsets.push_back(site.offset);
-        semaphores.push_back(site.semaphore);
+        offsets.push_back(static_cast<unsigned long>(site.offset));
+        semaphores.push_back(static_cast<unsigned long>(site.semaphore));
     }
+    TRY(check_instruction_set(probe.path, offsets));
     sys::LinkCreateAttr attr = link_attr(a);
     attr.uprobe_multi.path = sys::reg(probe.path.c_str());
     attr.uprobe_multi.offsets = sys::reg(offsets.data());

@@ -12,10 +12,12 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "runtime/base/fail.h"
 #include "runtime/base/remembering.h"
+#include "runtime/link/instruction_set.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
@@ -112,6 +114,8 @@ Result<sys::PerfEventAttr> probe_attr(const ProbePlace &place) {
 }
 
 Result<Fd> open_probe(const ProbePlace &place) {
+    const auto offset = static_cast<unsigned long>(place.offset);
+    if (place.user) TRY(check_instruction_set(place.name, std::span(&offset, 1)));
     const sys::PerfEventAttr attr = TRY(probe_attr(place));
     sys::Because why(place.user ? "a breakpoint in a program's file, for all who run it (or one process)"
                                 : "a breakpoint in the kernel");

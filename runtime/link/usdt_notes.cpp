@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "asm/machines.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/link/names.h"
@@ -16,7 +17,7 @@ namespace rawbpf::inline v0 {
 Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_view provider, std::string_view name) {
     const std::string &path = elf.name();
     usdt::Notes notes = TRY(usdt::read_notes(elf));
-    if (!elf.is_64() || elf.big_endian())
+    if ((!elf.is_64() && kHost.word == 8) || elf.big_endian())
         return fail(Errc::unsupported, "{}: rawbpf can list USDT probes of 32-bit or big-endian programs, but not attach to them",
                     path);
     std::vector<UsdtSite> out;

@@ -49,7 +49,7 @@ template <class T> constexpr ArgumentKind kind_of() {
 /// As it is passed: a register's worth.
 template <class T> uint64_t in_register(T value) {
     if constexpr (std::is_pointer_v<T>) {
-        return reinterpret_cast<uint64_t>(value);
+        return reinterpret_cast<uintptr_t>(value);
     } else if constexpr (std::is_floating_point_v<T>) {
         uint64_t out = 0;
         std::memcpy(&out, &value, sizeof value);

@@ -2,6 +2,7 @@
 // mapped makes us read the maps again, once a question; and so does a function that a JIT compiler has not written down yet.
 #include "runtime/symbols/process_symbols.h"
 
+#include "asm/machines.h"
 #include "runtime/base/fail.h"
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/symbols/mapped_file.h"
@@ -13,9 +14,9 @@
 namespace rawbpf::inline v0::symbols {
 namespace {
 
-constexpr uint64_t kKernelHalf = uint64_t{1} << 63;
+constexpr uint64_t kKernelHalf = kHost.kernel_from;
 
-bool is_kernel(uint64_t address) { return (address & kKernelHalf) != 0; }
+bool is_kernel(uint64_t address) { return address >= kKernelHalf; }
 
 } // namespace
 

@@ -19,7 +19,7 @@ Result<Bytes> vdso_image() {
     ProcessMaps maps = parse_maps(0, TRY(sys::read_file("/proc/self/maps")));
     const Region *region = maps.find(base);
     if (!region || region->start != base) return fail(Errc::not_found, "the vdso isn't in /proc/self/maps");
-    return Bytes{reinterpret_cast<const std::byte *>(base), region->end - region->start};
+    return Bytes{reinterpret_cast<const std::byte *>(base), static_cast<size_t>(region->end - region->start)};
 }
 
 Result<ElfSymbols> load_vdso() { return ElfSymbols::parse(TRY(vdso_image()), "[vdso]"); }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/sys/invoke.h"
+#include "runtime/sys/narrow_call.h"
 
 #ifndef __NR_faccessat2
 #define __NR_faccessat2 439 // 5.8

@@ -73,7 +73,7 @@ long own_memory_by_pipe(uint64_t address, std::span<std::byte> out) {
     size_t done = 0;
     long error = 0;
     while (done < out.size() && error == 0) {
-        const size_t part = std::min(out.size() - done, page - (address + done) % page);
+        const size_t part = std::min(out.size() - done, page - static_cast<size_t>((address + done) % page));
         const long n = direct(__NR_write, static_cast<uint64_t>(ends[1]), address + done, part);
         const long back =
             n <= 0 ? n : direct(__NR_read, static_cast<uint64_t>(ends[0]), reg(out.data() + done), static_cast<uint64_t>(n));

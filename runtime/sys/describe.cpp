@@ -25,6 +25,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/bpf_fields.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/narrow_call.h"
 #include "runtime/sys/perf.h"
 #include "runtime/sys/uapi.h"
 
@@ -124,8 +125,10 @@ class Attributes {
         return plain ? numbers(address, count, size, false) : bytes(address, size * count);
     }
     [[nodiscard]] std::string strings(uint64_t address, size_t count) const {
-        return contents(address, count * 8, [&](Bytes b) {
-            return list_text(count, ", ", detail_.bounds, [&](size_t i) { return string(load<uint64_t>(b.data() + i * 8)); });
+        constexpr size_t kWord = sizeof(unsigned long); // the kernel's own
+        return contents(address, count * kWord, [&](Bytes b) {
+            return list_text(count, ", ", detail_.bounds,
+                             [&](size_t i) { return string(load<unsigned long>(b.data() + i * kWord)); });
         });
     }
     [[nodiscard]] std::string string(uint64_t address) const {
@@ -164,7 +167,7 @@ class Attributes {
             return map() && (done_ || field.show == Show::value) ? elements(value, map()->value_size, count) : pointer(value);
         case Show::numbers_32: return numbers(value, count, 4, false);
         case Show::numbers_out: return done_ ? numbers(value, count, 4, false) : pointer(value);
-        case Show::addresses: return numbers(value, count, 8, true);
+        case Show::addresses: return numbers(value, count, sizeof(unsigned long), true);
         case Show::strings: return strings(value, count);
         case Show::records: {
             const size_t record = word(field.record);

@@ -13,6 +13,7 @@
 #include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
+#include "runtime/sys/narrow_call.h"
 #include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::sys {
@@ -45,7 +46,7 @@ Result<Fd> open_under(const std::string &root, const std::string &path, int flag
     if (root.empty() || root == "/") return open(path, flags);
     Fd directory = TRY(open(root, O_PATH | O_DIRECTORY));
     open_how how{};
-    how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+    how.flags = static_cast<uint64_t>(flags | O_CLOEXEC | O_LARGEFILE);
     how.resolve = RESOLVE_IN_ROOT;
     long fd;
     do { // EAGAIN: somebody renamed a directory on the way, and the kernel could not tell whether the path stayed inside

@@ -8,6 +8,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/sys/close_together.h"
+#include "runtime/sys/narrow_call.h"
 
 namespace rawbpf::inline v0 {
 
@@ -19,8 +20,12 @@ namespace {
 class Kernel final : public Backend {
   public:
     long call(const Call &c) override {
+#if __SIZEOF_LONG__ == 4
+        return narrow_call(c);
+#else
         long value = ::syscall(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5]);
         return value == -1 ? -errno : value;
+#endif
     }
 };
 

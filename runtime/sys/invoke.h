@@ -68,7 +68,8 @@ class Because {
     std::string_view outer_;
 };
 
-/// A pointer as a register value.
-template <class T> uint64_t reg(T *pointer) { return reinterpret_cast<uint64_t>(pointer); }
+/// A pointer as a register value. By way of uintptr_t: a pointer of 32 bits that becomes a wider number at once is extended by
+/// its sign.
+template <class T> uint64_t reg(T *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 } // namespace rawbpf::inline v0::sys

@@ -120,14 +120,14 @@ struct Report {
 void take_default_signals() {
     uint64_t none = 0;
     direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&none), 0, kSignalSetSize);
-    struct {
-        uint64_t handler, flags, restorer, mask;
-    } action{reinterpret_cast<uint64_t>(SIG_DFL), 0, 0, 0}, before{};
+    struct { // the kernel's struct sigaction
+        unsigned long handler, flags, restorer, mask[8 / sizeof(long)];
+    } action{reinterpret_cast<uintptr_t>(SIG_DFL), 0, 0, {}}, before{};
     for (uint64_t signal = 1; signal <= 64; ++signal) {
         // What nohup ignores stays ignored. INT and QUIT are ignored by what a script starts with &: that was meant for us.
         direct(__NR_rt_sigaction, signal, 0, reg(&before), kSignalSetSize);
-        if (before.handler == reinterpret_cast<uint64_t>(SIG_IGN) && signal != SIGINT && signal != SIGQUIT && signal != SIGCHLD &&
-            signal != SIGPIPE)
+        if (before.handler == reinterpret_cast<uintptr_t>(SIG_IGN) && signal != SIGINT && signal != SIGQUIT &&
+            signal != SIGCHLD && signal != SIGPIPE)
             continue;
         direct(__NR_rt_sigaction, signal, reg(&action), 0, kSignalSetSize);
     }

@@ -5,6 +5,7 @@
 //      arm64       -8@x4     4@5     -4@[sp, 96]   8@[x0]     8@[x0, x1, lsl 3]    8@[x0, w1, sxtw 3]    4@[x1, #:lo12:counter]
 //      riscv64     8@a0      4@5     8@-24(s0)     4@%lo(counter)(a5)
 //      i386        4@counter@GOTOFF(%ebx)
+//      arm         4@r0      4@#5    -4@[r7, #12]         4@[r3, r2, lsl #2]
 //      s390x       8@%r2     4@5     8@160(%r15)   8@0(%r1,%r2)
 //
 // One grammar for all of them: an operand is a register, a number (with a symbol perhaps), or a place in memory in round or
@@ -34,13 +35,14 @@ struct Dialect {
 };
 constexpr Dialect kDialects[] = {
     {EM_X86_64, true, true, false, false},  {EM_386, true, true, false, false},  {EM_AARCH64, false, false, true, false},
-    {EM_RISCV, false, false, false, false}, {EM_S390, true, false, false, true},
+    {EM_RISCV, false, false, false, false}, {EM_S390, true, false, false, true}, {EM_ARM, false, false, true, false},
 };
 
 constexpr std::string_view kNotUnderstood = "rawbpf doesn't understand its location";
 constexpr std::string_view kNoRegister = "it names no register of this machine";
 constexpr std::string_view kVector = "it is in a floating point register, which a BPF program can't read";
 constexpr std::string_view kThreadLocal = "it is relative to a segment register: a thread-local variable";
+constexpr std::string_view kTwoRegisters = "it is in two registers, of which only one is named";
 constexpr std::string_view kUnresolved = "it is at the address of a symbol";
 
 constexpr size_t kLongestSymbol = 1024; // so that looking for those of a hostile file ends
@@ -194,7 +196,7 @@ struct Reader {
                 const int64_t scale = at.number().value_or(0);
                 if (scale < 0 || scale > 15) return fail();
                 out.scale = static_cast<uint8_t>(scale);
-            } else if (out.index.bits != 64) {
+            } else if (out.index.bits != out.index.word * 8) {
                 return fail(); // 32 bits are extended first, and how must be said
             }
             return at.take(']') || fail();
@@ -215,6 +217,7 @@ struct Reader {
             out.kind = OperandKind::in_register;
             return read_register(out.base);
         }
+        if (dialect.brackets) (void)at.take('#');
         const bool number = expression();
         if (!problem.empty()) return false;
         if (!dialect.brackets && at.take('(')) return round_brackets();
@@ -234,7 +237,8 @@ void settle(Argument &argument) {
     }
     // As a base, s390x's r0 means no register.
     for (Register *r : {&l.base, &l.index})
-        if (l.kind == OperandKind::in_memory && (r->kind == RegisterKind::zero || r->name == "r0")) *r = {};
+        if (l.kind == OperandKind::in_memory && (r->kind == RegisterKind::zero || (r->name == "r0" && r->word == 8))) *r = {};
+    if (l.kind == OperandKind::in_register && argument.size > l.base.word) argument.problem = kTwoRegisters;
     l.displacement = l.offset;
     l.has_displacement = l.symbol.empty();
     if (!l.has_displacement) argument.problem = kUnresolved;
@@ -296,7 +300,8 @@ void place_symbol(Argument &argument, const Found &found, const elf::Elf &elf, u
     } else if (l.part == SymbolPart::low12_signed) {
         distance = ((target & 0xfff) ^ 0x800) - 0x800;
     } else if (from_counter || (l.base.kind == RegisterKind::none && l.index.kind == RegisterKind::none)) {
-        if (!from_counter) l.base = {{}, RegisterKind::general, counter, 64, 0};
+        if (!from_counter) l.base = {{}, RegisterKind::general, counter, 64, 0, 8};
+        if (elf.machine() == EM_ARM) l.base.bits = 32, l.base.word = 4;
         distance = target - site;
     } else if (elf.type() == ET_EXEC) {
         distance = target; // an array's address beside a register: only where nothing moves

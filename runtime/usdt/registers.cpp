@@ -1,9 +1,10 @@
 // The saved registers, machine by machine. What a uprobe's program gets is the part of struct pt_regs that user space may know:
-// arch/x86/include/asm/ptrace.h, arch/{arm64,riscv,s390}/include/uapi/asm/ptrace.h. These layouts are ABI and don't change.
+// arch/x86/include/asm/ptrace.h, arch/{arm,arm64,riscv,s390}/include/uapi/asm/ptrace.h. These layouts are ABI and don't change.
 //
 //      x86_64     r15 0, r14 8 ... rip 128, rsp 152           a name for each width: rax eax ax al, and ah
 //      arm64      x0 0 ... x30 240, sp 248, pc 256            xN, wN
 //      riscv64    pc 0, ra 8 ... (x1 to x31 by number)        ABI names and xN
+//      arm        r0 0, r1 4 ... sp 52, lr 56, pc 60          rN, and fp, ip, sp, lr, pc; words of four bytes
 //      s390x      args 0, psw 8 (its address at 16), r0 24 ...
 //
 // The tables are for every machine on every machine: files of another one are listed and checked here too.
@@ -49,9 +50,9 @@ bool is_numbered(std::string_view name, std::string_view word, int most) {
 }
 
 Register general(std::string_view name, int offset, uint8_t bits = 64, uint8_t shift = 0) {
-    return {name, RegisterKind::general, static_cast<int16_t>(offset), bits, shift};
+    return {name, RegisterKind::general, static_cast<int16_t>(offset), bits, shift, 8};
 }
-Register of_kind(std::string_view name, RegisterKind kind) { return {name, kind, 0, 64, 0}; }
+Register of_kind(std::string_view name, RegisterKind kind) { return {name, kind, 0, 64, 0, 8}; }
 
 Register x86(std::string_view name) {
     for (const Wide &row : kX86)
@@ -112,6 +113,16 @@ Register s390(std::string_view name) {
     return of_kind(name, is_numbered(name, "f", 15) || is_numbered(name, "v", 31) ? RegisterKind::vector : RegisterKind::none);
 }
 
+Register arm(std::string_view name) {
+    const auto of = [&](int number) { return Register{name, RegisterKind::general, static_cast<int16_t>(number * 4), 32, 0, 4}; };
+    constexpr std::string_view kLast[] = {"sl", "fp", "ip", "sp", "lr", "pc"}; // r10 to r15
+    for (int i = 0; i < 6; ++i)
+        if (kLast[i] == name) return of(10 + i);
+    if (is_numbered(name, "r", 15)) return of(*number_in(name.substr(1), 15));
+    const bool vector = is_numbered(name, "s", 31) || is_numbered(name, "d", 31) || is_numbered(name, "q", 15);
+    return of_kind(name, vector ? RegisterKind::vector : RegisterKind::none);
+}
+
 } // namespace
 
 Register find_register(uint16_t machine, std::string_view name) {
@@ -121,6 +132,7 @@ Register find_register(uint16_t machine, std::string_view name) {
     case EM_AARCH64: return arm64(name);
     case EM_RISCV: return riscv(name);
     case EM_S390: return s390(name);
+    case EM_ARM: return arm(name);
     default: return {};
     }
 }
@@ -132,6 +144,7 @@ int16_t program_counter(uint16_t machine) {
     case EM_AARCH64: return 256;
     case EM_RISCV: return 0;
     case EM_S390: return 16;
+    case EM_ARM: return 60;
     default: return -1;
     }
 }

@@ -23,9 +23,11 @@ struct Register {
     int16_t offset = 0; ///< of the whole register in the structure that a uprobe's program gets (struct pt_regs' user part)
     uint8_t bits = 64;  ///< how much of it the name means
     uint8_t shift = 0;  ///< where that begins: 8 for %ah
+    uint8_t word = 8;   ///< bytes of the whole register
 };
 
-/// By name, without %. kind is none where the machine (EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_S390) has no such register.
+/// By name, without %. kind is none where the machine (EM_X86_64, EM_386, EM_AARCH64, EM_RISCV, EM_S390, EM_ARM) has no such
+/// register.
 [[nodiscard]] Register find_register(uint16_t machine, std::string_view name);
 /// Where the program counter is saved, which a probe's program finds at the probe's own address; -1: machine not known.
 [[nodiscard]] int16_t program_counter(uint16_t machine);

@@ -77,8 +77,8 @@ Loop memory() {
 [[gnu::noinline]] uint64_t plain(const Insn *insns, uint8_t *memory) {
     uint8_t stack[512];
     uint64_t r[11] = {};
-    r[1] = reinterpret_cast<uint64_t>(memory);
-    r[10] = reinterpret_cast<uint64_t>(stack + sizeof stack);
+    r[1] = reinterpret_cast<uintptr_t>(memory);
+    r[10] = reinterpret_cast<uintptr_t>(stack + sizeof stack);
     for (const Insn *i = insns;; ++i) {
         uint64_t &d = r[i->dst];
         const uint64_t s = r[i->src], imm = static_cast<uint64_t>(int64_t{i->imm});

@@ -40,7 +40,7 @@ Result<int> right() {
     int right = 0;
     const auto report = [&](const custom::CustomTrace &trace) {
         right += trace.head.origin == custom::Origin::custom && trace.head.context == next++ && !trace.user.empty() &&
-                 trace.user[0] == reinterpret_cast<uint64_t>(&custom_consumer);
+                 trace.user[0] == reinterpret_cast<uintptr_t>(&custom_consumer);
     };
     tracer->poll(report);
     RAWBPF_TRY(tracer->finish(report));

@@ -7,7 +7,7 @@
 using namespace rawbpf;
 
 int main() {
-    const uint64_t addresses[] = {reinterpret_cast<uint64_t>(&main), reinterpret_cast<uint64_t>(&std::puts)};
+    const uint64_t addresses[] = {reinterpret_cast<uintptr_t>(&main), reinterpret_cast<uintptr_t>(&std::puts)};
     auto symbols = symbols::ProcessSymbols::of(0); // any process's number; 0: this one
     if (!symbols) return std::fprintf(stderr, "%s\n", symbols.error().message().c_str()), 1;
     for (const symbols::NamedAddress &at : symbols->name(addresses))

@@ -41,7 +41,7 @@ Result<uint32_t> run(const Program &program) {
     sys::ProgTestRunAttr attr;
     attr.prog_fd = static_cast<uint32_t>(program.fd.get());
     if (program.section == "socket") {
-        attr.data_in = reinterpret_cast<uint64_t>(packet);
+        attr.data_in = reinterpret_cast<uintptr_t>(packet);
         attr.data_size_in = sizeof packet;
         attr.repeat = 1;
     }

@@ -269,7 +269,7 @@ TEST_CASE("custom: a program at a perf event jumps, too: each page that is touch
     for (const Record &head : seen->heads) {
         CHECK(head.origin == Origin::custom);
         CHECK(head.flags == 0);
-        const uint64_t offset = head.context - reinterpret_cast<uint64_t>(area);
+        const uint64_t offset = head.context - reinterpret_cast<uintptr_t>(area);
         if (offset < kPages * page) ++pages[offset / page];
     }
     CHECK(pages.size() == kPages); // and the faults of what else the child touched

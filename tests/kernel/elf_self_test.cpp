@@ -17,7 +17,7 @@ TEST_CASE("elf kernel: this program's own symbols, addresses and bytes") {
     auto elf = elf::Elf::parse(file->bytes(), "/proc/self/exe");
     REQUIRE(elf);
     const uint64_t bias = getauxval(AT_ENTRY) - elf->entry(); // where the kernel put it
-    const uint64_t address = reinterpret_cast<uint64_t>(&elf_self_test_marker) - bias;
+    const uint64_t address = reinterpret_cast<uintptr_t>(&elf_self_test_marker) - bias;
 
     const elf::Section *symtab = elf->find_section(".symtab");
     if (!symtab) SKIP("this program was stripped");

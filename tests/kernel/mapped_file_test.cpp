@@ -91,7 +91,7 @@ TEST_CASE("mapped file: of a process in a chroot, whose paths are other files he
         if (chroot((folder.path + "/root").c_str()) == 0 && chdir("/") == 0) {
             const int fd = ::open((folder.path + "/it").c_str(), O_RDONLY);
             struct stat st {};
-            region.start = reinterpret_cast<uint64_t>(mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
+            region.start = reinterpret_cast<uintptr_t>(mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
             region.end = region.start + 4096;
             if (fstat(fd, &st) == 0) region.inode = st.st_ino, region.device = st.st_dev;
         }

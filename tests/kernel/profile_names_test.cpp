@@ -34,7 +34,7 @@ struct ProgramFolder : test::Folder {
 /// One sample whose leaf is a few bytes into hot_a, in a module that the capture calls /opt/app.
 std::string capture_of(const std::string &build_id) {
     const auto maps = symbols::read_maps(getpid()).value();
-    const uint64_t address = reinterpret_cast<uint64_t>(&hot_a) + 4;
+    const uint64_t address = reinterpret_cast<uintptr_t>(&hot_a) + 4;
     StackTree tree;
     ModuleTable modules;
     CaptureWriter writer(-1);

@@ -206,7 +206,7 @@ TEST_CASE("process symbols: a child's code, its libraries, the vdso, and what it
         char byte = 0;
         if (read(go[0], &byte, 1) == 1) {
             int fd = open(library.c_str(), O_RDONLY | O_CLOEXEC);
-            uint64_t at = reinterpret_cast<uint64_t>(mmap(nullptr, image.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
+            uint64_t at = reinterpret_cast<uintptr_t>(mmap(nullptr, image.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
             (void)!write(ready[1], &at, sizeof at);
         }
         for (;;) pause();
@@ -214,11 +214,11 @@ TEST_CASE("process symbols: a child's code, its libraries, the vdso, and what it
     {
         Result<ProcessSymbols> symbols = ProcessSymbols::of(child);
         REQUIRE_MESSAGE(symbols, symbols.error().message());
-        const NamedAddress getpid_at = symbols->name(reinterpret_cast<uint64_t>(&::getpid) + 1);
+        const NamedAddress getpid_at = symbols->name(reinterpret_cast<uintptr_t>(&::getpid) + 1);
         CHECK(getpid_at.function.find("getpid") != std::string::npos);
         CHECK(getpid_at.offset == 1);
         CHECK(getpid_at.module.find('/') == 0);
-        const NamedAddress ours = symbols->name(reinterpret_cast<uint64_t>(&map_for_execution) + 2);
+        const NamedAddress ours = symbols->name(reinterpret_cast<uintptr_t>(&map_for_execution) + 2);
         CHECK(ours.function.find("map_for_execution") != std::string::npos);
         CHECK(ours.offset == 2);
         const NamedAddress nowhere = symbols->name(16);
@@ -237,7 +237,7 @@ TEST_CASE("process symbols: a child's code, its libraries, the vdso, and what it
 
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
-        CHECK(symbols->name(reinterpret_cast<uint64_t>(&map_for_execution)).function ==
+        CHECK(symbols->name(reinterpret_cast<uintptr_t>(&map_for_execution)).function ==
               ours.function); // what was met stays known
     }
     unlink(library.c_str());
@@ -248,7 +248,7 @@ TEST_CASE("process symbols: a child's code, its libraries, the vdso, and what it
 TEST_CASE("process symbols: kernel addresses among others, in the order asked") {
     Result<ProcessSymbols> symbols = ProcessSymbols::of(0);
     REQUIRE(symbols);
-    const uint64_t here = reinterpret_cast<uint64_t>(&map_for_execution);
+    const uint64_t here = reinterpret_cast<uintptr_t>(&map_for_execution);
     const std::vector<NamedAddress> named = symbols->name(std::vector<uint64_t>{here, ~uint64_t{0} - 5, here});
     REQUIRE(named.size() == 3);
     CHECK(named[0].function == named[2].function);

@@ -200,7 +200,7 @@ TEST_CASE("trace: with each event the stack of the program") {
     REQUIRE(seen->stacks.size() == 5);
     for (const auto &stack : seen->stacks) {
         REQUIRE_FALSE(stack.empty());
-        CHECK(stack[0] == reinterpret_cast<uint64_t>(&rawbpf_traced_leaf));
+        CHECK(stack[0] == reinterpret_cast<uintptr_t>(&rawbpf_traced_leaf));
     }
 }
 

@@ -46,9 +46,9 @@ inline Result<Fd> make_producer(int ring, int32_t records, int32_t flags, bool d
     insns.push_back({0x95, 0, 0, 0, 0});             // exit
     sys::ProgLoadAttr attr;
     attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-    attr.insns = reinterpret_cast<uint64_t>(insns.data());
+    attr.insns = reinterpret_cast<uintptr_t>(insns.data());
     attr.insn_cnt = static_cast<uint32_t>(insns.size());
-    attr.license = reinterpret_cast<uint64_t>("GPL");
+    attr.license = reinterpret_cast<uintptr_t>("GPL");
     return sys::prog_load(attr);
 }
 
@@ -57,7 +57,7 @@ inline Result<uint32_t> produce(int program) {
     static const char packet[64] = {};
     sys::ProgTestRunAttr attr;
     attr.prog_fd = static_cast<uint32_t>(program);
-    attr.data_in = reinterpret_cast<uint64_t>(packet);
+    attr.data_in = reinterpret_cast<uintptr_t>(packet);
     attr.data_size_in = sizeof packet;
     attr.repeat = 1;
     TRY(sys::prog_test_run(attr));

@@ -136,7 +136,8 @@ def libraries(path):
     return sorted(set(found))
 
 
-QEMU = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64", "riscv64": "qemu-system-riscv64"}  # Debian's names of machines
+QEMU = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64", "riscv64": "qemu-system-riscv64",
+        "armhf": "qemu-system-arm"}  # Debian's names of machines
 
 
 def cpu_seconds(pid):
@@ -199,7 +200,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
                     root.copy(library, library[1:])
         if not bare:
             root.directory(directory)
-        lines = [f"port {'/dev/ttyS0' if arch == 'arm64' else '/dev/ttyS1'}", f"directory {directory}"]
+        lines = [f"port {'/dev/ttyS0' if arch in ('arm64', 'armhf') else '/dev/ttyS1'}", f"directory {directory}"]
         if bare:
             lines.append("bare")
         lines += [f"mount {kind} {where}" for kind, where in mounts]
@@ -228,6 +229,11 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
             machine = [QEMU[arch], "-M", "virt", "-bios", "default", *common, "-serial", f"file:{log}",
                        "-chardev", f"file,id=o,path={out}", "-device", "pci-serial,chardev=o"]
             console = "ttyS0"
+        elif arch == "armhf":
+            # A kernel without LPAE sees the lower 4 GiB.
+            machine = [QEMU[arch], "-M", "virt,highmem=off", "-cpu", "cortex-a15", *common, "-serial", f"file:{log}",
+                       "-chardev", f"file,id=o,path={out}", "-device", "pci-serial,chardev=o"]
+            console = "ttyAMA0"
         elif arch == "arm64":
             machine = [QEMU[arch], "-M", "virt", "-cpu", "cortex-a57", *common, "-serial", f"file:{log}",
                        "-chardev", f"file,id=o,path={out}", "-device", "pci-serial,chardev=o"]

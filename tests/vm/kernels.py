@@ -22,7 +22,7 @@ import subprocess
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     name: str
-    arch: str     # Debian's: amd64, arm64, riscv64
+    arch: str     # Debian's: amd64, arm64, riscv64, armhf
     series: str   # "5.10", or "" for the newest there is
     suites: tuple
 
@@ -37,6 +37,7 @@ KERNELS = [
     Kernel("arm64-6.12", "arm64", "6.12", ("bookworm-security", "bookworm-backports", "trixie", "trixie-security")),
     Kernel("arm64-6.18", "arm64", "6.18", ("trixie-backports",)),
     Kernel("riscv64-6.12", "riscv64", "6.12", ("trixie", "trixie-security")),
+    Kernel("armhf-6.1", "armhf", "6.1", ("bookworm", "bookworm-security", "bookworm-updates")),
 ]
 BY_NAME = {k.name: k for k in KERNELS}
 
@@ -109,7 +110,7 @@ Dir::State::lists "{self.folder}/lists";
 Dir::State::status "{self.folder}/status";
 Dir::Cache "{self.folder}/cache";
 APT::Architecture "amd64";
-APT::Architectures {{ "amd64"; "arm64"; "riscv64"; }};
+APT::Architectures {{ "amd64"; "arm64"; "riscv64"; "armhf"; }};
 APT::Sandbox::User "";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
@@ -158,7 +159,7 @@ def version_key(version):
 def candidates(kernel, index):
     """The packages that hold this kernel's image, newest first: (version string of the kernel, [packages])."""
     series = re.escape(kernel.series) if kernel.series else r"\d+\.\d+"
-    flavour = kernel.arch if kernel.arch == "riscv64" else f"cloud-{kernel.arch}"  # the smaller one, where there are two
+    flavour = {"riscv64": "riscv64", "armhf": "armmp"}.get(kernel.arch, f"cloud-{kernel.arch}")  # the smaller one, where there are two
     pattern = re.compile(rf"linux-(?:image|binary)-({series}\.\S*-{flavour})$")
     found = {}
     for package, arch, version in index:
@@ -179,7 +180,7 @@ def candidates(kernel, index):
 class Image:
     kernel: Kernel
     release: str        # as uname -r says
-    path: str           # what QEMU boots: an ELF vmlinux (x86) or an Image (arm64, riscv64)
+    path: str           # what QEMU boots: an ELF vmlinux (x86) an Image (arm64, riscv64) or a zImage (armhf)
     modules: str        # .../lib/modules/RELEASE
     packages: dict      # file name -> sha256
 
@@ -195,6 +196,12 @@ def sha256_of(path):
 def unpack_image(vmlinuz, out, arch):
     """Cuts the kernel proper out of its wrapper: QEMU then needs no decompressor in the guest, which saves seconds a boot."""
     data = open(vmlinuz, "rb").read()
+    if arch == "armhf":  # a program that unpacks the kernel behind it, in no format of its own: it does so in the guest
+        if data[0x24:0x28] != b"\x18\x28\x6f\x01":
+            raise Unavailable(f"{vmlinuz}: not a zImage")
+        shutil.copyfile(vmlinuz, out + ".part")
+        os.replace(out + ".part", out)
+        return
     if arch == "amd64":
         # Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, payload_offset and payload_length at 0x248.
         if data[0x202:0x206] != b"HdrS":

@@ -1,4 +1,5 @@
 // The ELF reader on files that the writer made, in all four layouts, and on files that lie.
+#include "runtime/elf/arm_code.h"
 #include "runtime/elf/elf.h"
 #include "runtime/elf/writer.h"
 
@@ -284,4 +285,50 @@ TEST_CASE("elf: messages name the file, the place and the offset") {
     auto relocations = elf->relocations(*elf->find_section(".rela.text"));
     REQUIRE(!relocations);
     CHECK(relocations.error().context == "x.o: section 4 (.rela.text): its symbol table, section 77, doesn't exist");
+}
+
+TEST_CASE("elf: ARM and Thumb code are told apart by symbols") {
+    elf::Writer w({.machine = EM_ARM, .type = ET_EXEC, .is_64 = false});
+    const std::vector<std::byte> code(0x40);
+    elf::Section like;
+    like.type = SHT_PROGBITS;
+    like.flags = SHF_ALLOC | SHF_EXECINSTR;
+    like.address = 0x10000;
+    like.alignment = 4;
+    const uint32_t text = w.add_section(".text", like, code);
+    const auto symbol = [&](std::string_view name, uint64_t value, uint8_t type) {
+        elf::Symbol s;
+        s.name = name, s.value = value, s.section = text, s.type = type, s.binding = STB_LOCAL;
+        w.add_symbol(s);
+    };
+    symbol("in_arm", 0x10008, STT_FUNC);
+    symbol("in_thumb", 0x10011, STT_FUNC);
+    symbol("$a.7", 0x10020, STT_NOTYPE);
+    symbol("$d", 0x10028, STT_NOTYPE);
+    symbol("$t", 0x10030, STT_NOTYPE);
+    symbol("$tail", 0x10034, STT_NOTYPE); // somebody's name
+    const std::vector<std::byte> bytes = w.finish();
+    const Result<elf::Elf> file = elf::Elf::parse(bytes, "test");
+    REQUIRE(file);
+    CHECK(elf::is_thumb(*file, 0x10004) == std::nullopt);
+    CHECK(elf::is_thumb(*file, 0x10008) == false);
+    CHECK(elf::is_thumb(*file, 0x1000f) == false);
+    CHECK(elf::is_thumb(*file, 0x10010) == true);
+    CHECK(elf::is_thumb(*file, 0x10024) == false);
+    CHECK(elf::is_thumb(*file, 0x10038) == true);
+    const elf::Section *table = nullptr;
+    for (const elf::Section &section : file->sections())
+        if (section.type == SHT_SYMTAB) table = &section;
+    REQUIRE(table);
+    const Result<elf::SymbolTable> symbols = file->symbol_table(*table);
+    REQUIRE(symbols);
+    bool seen = false;
+    for (size_t i = 0; i < symbols->size(); ++i) {
+        const elf::Symbol s = symbols->at(i);
+        if (symbols->name(i).value_or("") != "in_thumb") continue;
+        seen = true;
+        CHECK(s.thumb);
+        CHECK(s.value == 0x10010); // where the code is
+    }
+    CHECK(seen);
 }

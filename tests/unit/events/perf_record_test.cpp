@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "runtime/events/perf_ring.h"
+#include "runtime/sys/narrow_call.h"
 #include "runtime/sys/perf.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"

@@ -2,6 +2,7 @@
 #include "programs/experiment/figures.h"
 
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "programs/experiment/evaluate.h"
@@ -111,11 +112,13 @@ TEST_CASE("experiment figures: expectations read maps, totals and names") {
     CHECK(value("1 / events.lost") == "0");
     CHECK(value("7 / seconds % (3 / seconds)") == "0.5"); // as fmod(3)
     CHECK(value("0 - 7 / seconds % (3 / seconds)") == "-0.5");
-    CHECK(value("18446744073709551615 % 10") == "5");
+    constexpr bool kExact = std::numeric_limits<experiment::Number>::digits >= 64; // 32-bit ARM's have 53 bits
+    if (kExact) CHECK(value("18446744073709551615 % 10") == "5");
     CHECK(value("7 % events.lost") == "0");
     CHECK(value("7 % (18446744073709551615 * 18446744073709551615)") == "7");
     CHECK(value("events.lost == 0 && counts[9] >= 30") == "1");
-    CHECK(value("18446744073709551615") == "18446744073709551615");
+    if (kExact) CHECK(value("18446744073709551615") == "18446744073709551615");
+    CHECK(value("9007199254740991") == "9007199254740991");
     CHECK(value("int(4294967295)") == "-1");
     CHECK(value("int(18446744073709551615) == -1") == "1");
     CHECK(value("int(0 - 1)") == "-1");

@@ -87,7 +87,7 @@ TEST_CASE("maps: cut at every byte, the regions are those of the whole lines plu
 TEST_CASE("maps: this process's own code is found") {
     Result<ProcessMaps> maps = read_maps(getpid());
     REQUIRE(maps);
-    const Region *here = maps->find(reinterpret_cast<uint64_t>(&parse_maps));
+    const Region *here = maps->find(reinterpret_cast<uintptr_t>(&parse_maps));
     REQUIRE(here);
     CHECK(here->kind() == RegionKind::file);
     CHECK(here->file() == sys::read_link("/proc/self/exe").value());

@@ -18,6 +18,7 @@
 #include "runtime/sys/bpf_fields.h"
 #include "runtime/sys/contents.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/narrow_call.h"
 #include "runtime/sys/perf.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
@@ -128,8 +129,8 @@ TEST_CASE("describe: opening a perf event, its ioctls, and mmap") {
     sys::Call set{__NR_ioctl, {7, PERF_EVENT_IOC_SET_BPF, 5, 0, 0, 0}, {}};
     CHECK(sys::describe(set, -EEXIST) == "ioctl(7, PERF_EVENT_IOC_SET_BPF, 5) = -1 EEXIST (File exists)");
     sys::Call map{__NR_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 4, 0}, "the consumer's page"};
-    CHECK(sys::describe(map, 0x7f0000001000) ==
-          "mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 4, 0) = 0x7f0000001000   # the consumer's page");
+    CHECK(sys::describe(map, 0x7f001000) ==
+          "mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 4, 0) = 0x7f001000   # the consumer's page");
     sys::Call other{__NR_close, {4, 0, 0, 0, 0, 0}, {}};
     CHECK_FALSE(sys::is_narrated(other));
     CHECK(sys::describe(other, 0).empty());
@@ -361,7 +362,7 @@ TEST_CASE("describe: memory is read as far as it goes, by both ways") {
     REQUIRE(three != MAP_FAILED);
     for (size_t i = 0; i < 3 * page; ++i) three[i] = static_cast<std::byte>(i * 7);
     REQUIRE(munmap(three + 2 * page, page) == 0);
-    const uint64_t at = reinterpret_cast<uint64_t>(three) + 5;
+    const uint64_t at = reinterpret_cast<uintptr_t>(three) + 5;
     const std::vector<std::byte> there(three + 5, three + 2 * page);
     CHECK(sys::own_memory(at, 3 * page) == there);
     std::vector<std::byte> piped(3 * page);

@@ -1,4 +1,5 @@
 // The pure parts of sys: CPU lists, and who is behind sudo.
+#include "runtime/sys/narrow_call.h"
 #include "runtime/sys/process.h"
 
 #include <sys/syscall.h>

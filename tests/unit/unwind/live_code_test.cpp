@@ -112,7 +112,7 @@ TEST_CASE("unwind code: what isn't in a file is read from the process") {
         out.fill(std::byte{0x90});
         return out;
     }();
-    const auto at = reinterpret_cast<uint64_t>(made.data());
+    const auto at = reinterpret_cast<uintptr_t>(made.data());
     const std::vector<CodeMapping> mapped = {{Kind::other, at, at + made.size(), 0, 0}};
     code.begin(static_cast<uint32_t>(getpid()), mapped);
     Words words{};

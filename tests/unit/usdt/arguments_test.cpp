@@ -123,6 +123,33 @@ TEST_CASE("usdt arguments: arm64") {
                                {"8@(x0)", "doesn't understand its location"}});
 }
 
+TEST_CASE("usdt arguments: 32-bit ARM") {
+    check_all(EM_ARM, {{"4@r0", "u32", "r0"},
+                       {"-4@#5", "s32", "5"},
+                       {"-4@#-5", "s32", "-5"},
+                       {"4@[r7, #12]", "u32", "*(r7 + 12)"},
+                       {"-4@[fp, #-16]", "s32", "*(fp - 16)"},
+                       {"4@[r0]", "u32", "*(r0)"}, // a register like others
+                       {"1@[sp, #7]", "u8", "*(sp + 7)"},
+                       {"4@[r3, r2]", "u32", "*(r3 + r2)"},
+                       {"4@[r3, r2, lsl #2]", "u32", "*(r3 + r2 * 4)"},
+                       {"8@[sp]", "u64", "*(sp)"}});
+    struct Offset {
+        std::string_view name;
+        int offset;
+    };
+    for (const Offset &row :
+         {Offset{"r0", 0}, {"r7", 28}, {"sl", 40}, {"fp", 44}, {"ip", 48}, {"sp", 52}, {"lr", 56}, {"pc", 60}}) {
+        const usdt::Register found = usdt::find_register(EM_ARM, row.name);
+        CHECK_MESSAGE((found.offset == row.offset && found.bits == 32 && found.word == 4), row.name);
+    }
+    check_refused(EM_ARM, {{"8@r4", "two registers"},
+                           {"4@r16", "no register"},
+                           {"4f@s0", "floating point"},
+                           {"8f@d7", "floating point"},
+                           {"4@[r7, #12", "doesn't understand its location"}});
+}
+
 TEST_CASE("usdt arguments: riscv64 and s390x") {
     check_all(EM_RISCV, {{"8@a0", "u64", "a0"},
                          {"-4@5", "s32", "5"},

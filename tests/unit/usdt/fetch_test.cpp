@@ -1,6 +1,7 @@
 // The instructions that fetch an argument, run in the emulator on saved registers and memory of either architecture.
 #include "programs/usdt/fetch.h"
 
+#include <algorithm>
 #include <elf.h>
 
 #include <cstring>
@@ -165,6 +166,9 @@ TEST_CASE("usdt fetch: riscv64, and the words for it") {
     };
     CHECK(squeezed("-4@%eax", EM_X86_64) == Lines{"r7 = *(u64 *)(r6 + 80) # eax", "r7 <<= 32", "r7 s>>= 32"});
     CHECK(squeezed("4@w3", EM_AARCH64) == Lines{"r7 = *(u64 *)(r6 + 24) # w3", "w7 = w7"});
+    CHECK(squeezed("-4@r3", EM_ARM) == Lines{"r7 = *(u32 *)(r6 + 12) # r3", "r7 <<= 32", "r7 s>>= 32"});
+    const Lines summed = squeezed("4@[r3, r2, lsl #2]", EM_ARM);
+    CHECK(std::find(summed.begin(), summed.end(), "w3 = w3") != summed.end()); // an address has 32 bits
     CHECK(squeezed("4@$7", EM_X86_64) == Lines{"r7 = 7"});
     CHECK(squeezed("8@(%rdi)", EM_X86_64) == Lines{"r3 = *(u64 *)(r6 + 112) # rdi", "r1 = r10 # &read", "r1 += -8", "r2 = 8",
                                                    "call bpf_probe_read_user", "r7 = *(u64 *)(r10 - 8)"});

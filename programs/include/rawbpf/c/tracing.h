@@ -18,14 +18,16 @@
 // In a system call of x86_64 argument 4 is in r10 instead of cx.
 #pragma once
 
-// Which machine: -D__TARGET_ARCH_x86, _arm64 or _riscv says it; else the only one whose headers are installed.
-#if !defined(__TARGET_ARCH_x86) && !defined(__TARGET_ARCH_arm64) && !defined(__TARGET_ARCH_riscv)
+// Which machine: -D__TARGET_ARCH_x86, _arm64, _riscv or _arm says it; else the only one whose headers are installed.
+#if !defined(__TARGET_ARCH_x86) && !defined(__TARGET_ARCH_arm64) && !defined(__TARGET_ARCH_riscv) && !defined(__TARGET_ARCH_arm)
 #if defined(__x86_64__)
 #define __TARGET_ARCH_x86
 #elif defined(__aarch64__)
 #define __TARGET_ARCH_arm64
 #elif defined(__riscv)
 #define __TARGET_ARCH_riscv
+#elif defined(__arm__)
+#define __TARGET_ARCH_arm
 #else
 #if __has_include(<x86_64-linux-gnu/asm/ptrace.h>) || __has_include(<asm/prctl.h>)
 #define RAWBPF_SEEN_X86 1
@@ -107,22 +109,50 @@ struct rawbpf_regs {
 #define RAWBPF_REG_SYSCALL a7
 #define RAWBPF_REG_RET ra
 
+#elif defined(__TARGET_ARCH_arm)
+
+struct rawbpf_regs {
+    unsigned int uregs[18]; ///< r0 to r15, cpsr, ORIG_r0
+};
+#define RAWBPF_REG_1 uregs[0]
+#define RAWBPF_REG_2 uregs[1]
+#define RAWBPF_REG_3 uregs[2]
+#define RAWBPF_REG_4 uregs[3]
+#define RAWBPF_REG_5_SYSCALL uregs[4]
+#define RAWBPF_REG_6_SYSCALL uregs[5]
+#define RAWBPF_REG_4_SYSCALL uregs[3]
+#define RAWBPF_REG_RC uregs[0]
+#define RAWBPF_REG_SP uregs[13]
+#define RAWBPF_REG_IP uregs[15]
+#define RAWBPF_REG_FP uregs[11]
+#define RAWBPF_REG_SYSCALL uregs[7]
+#define RAWBPF_REG_RET uregs[14]
+
 #endif
 
-#if defined(RAWBPF_REG_1)
+#if defined(RAWBPF_REG_1) && !defined(RAWBPF_REG_5_SYSCALL)
+#define RAWBPF_REG_5_SYSCALL RAWBPF_REG_5
+#define RAWBPF_REG_6_SYSCALL RAWBPF_REG_6
+#endif
+
+#if defined(__TARGET_ARCH_arm) // 32 bits become a BPF program's 64
+#define RAWBPF_REG(ctx, reg) ((unsigned long)((const struct rawbpf_regs *)(ctx))->reg)
+#define RAWBPF_REG_READ(ctx, reg) ((unsigned long)BPF_PROBE_READ((const struct rawbpf_regs *)(ctx), reg))
+#elif defined(RAWBPF_REG_1)
 #define RAWBPF_REG(ctx, reg) (((const struct rawbpf_regs *)(ctx))->reg)
 #define RAWBPF_REG_READ(ctx, reg) BPF_PROBE_READ((const struct rawbpf_regs *)(ctx), reg)
 #else
 struct rawbpf_regs;
 #define RAWBPF_REG(ctx, reg)                                                                                                     \
     ({                                                                                                                           \
-        _Pragma("GCC error \"registers need -D__TARGET_ARCH_x86, -D__TARGET_ARCH_arm64 or -D__TARGET_ARCH_riscv\"");             \
+        _Pragma("GCC error \"registers need -D__TARGET_ARCH_x86, -D__TARGET_ARCH_arm64, _riscv or _arm\"");                      \
         0ull;                                                                                                                    \
     })
 #define RAWBPF_REG_READ RAWBPF_REG
 #endif
 
-/// Argument N of a kprobe's or uprobe's function, from its context. x86_64 passes six in registers, arm64 and riscv64 eight.
+/// Argument N of a kprobe's or uprobe's function, from its context. x86_64 passes six in registers, arm64 and riscv64 eight,
+/// 32-bit ARM four.
 #define PT_REGS_PARM1(ctx) RAWBPF_REG(ctx, RAWBPF_REG_1)
 #define PT_REGS_PARM2(ctx) RAWBPF_REG(ctx, RAWBPF_REG_2)
 #define PT_REGS_PARM3(ctx) RAWBPF_REG(ctx, RAWBPF_REG_3)
@@ -150,9 +180,8 @@ struct rawbpf_regs;
 #define PT_REGS_IP_CORE(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_IP)
 #define PT_REGS_FP_CORE(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_FP)
 
-/// Where the function returns to. At its first instruction only: x86_64 has it on top of the stack, arm64 and riscv64 in a
-/// register.
-#if defined(__TARGET_ARCH_arm64) || defined(__TARGET_ARCH_riscv)
+/// Where the function returns to. At its first instruction only: x86_64 has it on top of the stack, the others in a register.
+#if defined(RAWBPF_REG_RET)
 #define PT_REGS_RET(ctx) RAWBPF_REG(ctx, RAWBPF_REG_RET)
 #define BPF_KPROBE_READ_RET_IP(ip, ctx) ({ (ip) = PT_REGS_RET(ctx); })
 #else
@@ -163,11 +192,13 @@ struct rawbpf_regs;
 
 /// A perf_event program's context is the registers (PT_REGS_IP(ctx) and the others work), then the sample's period and, where the
 /// event records one, its data address. The registers there are what user space knows of them: 168 bytes, 272 on arm64, 256 on
-/// riscv64.
+/// riscv64, 72 on 32-bit ARM.
 #if defined(__TARGET_ARCH_arm64)
 #define RAWBPF_PERF_EVENT_TAIL 272
 #elif defined(__TARGET_ARCH_riscv)
 #define RAWBPF_PERF_EVENT_TAIL 256
+#elif defined(__TARGET_ARCH_arm)
+#define RAWBPF_PERF_EVENT_TAIL 72
 #else
 #define RAWBPF_PERF_EVENT_TAIL 168
 #endif
@@ -177,10 +208,15 @@ struct rawbpf_regs;
 // --- System calls -------------------------------------------------------------------------------------------------------------
 //
 // __x64_sys_openat, __arm64_sys_openat and __riscv_sys_openat take one argument: a pointer to the pt_regs of the process, which
-// hold the real arguments. (x86_64 since 4.17, arm64 since 4.19, riscv64 since 6.6.)
+// hold the real arguments. (x86_64 since 4.17, arm64 since 4.19, riscv64 since 6.6.) 32-bit ARM's sys_openat
+// takes them itself; the fifth and sixth are read where the process left them.
 
 /// The process's registers, from the context of a kprobe on a system call's function.
+#if defined(__TARGET_ARCH_arm)
+#define PT_REGS_SYSCALL_REGS(ctx) ((struct pt_regs *)(ctx))
+#else
 #define PT_REGS_SYSCALL_REGS(ctx) ((struct pt_regs *)PT_REGS_PARM1(ctx))
+#endif
 #if defined(__TARGET_ARCH_arm64)
 /// x0 is overwritten by the result, so the kernel keeps the first argument apart.
 struct pt_regs___rawbpf {
@@ -199,14 +235,14 @@ struct pt_regs___rawbpf {
 #define PT_REGS_PARM2_CORE_SYSCALL(regs) PT_REGS_PARM2_CORE(regs)
 #define PT_REGS_PARM3_CORE_SYSCALL(regs) PT_REGS_PARM3_CORE(regs)
 #define PT_REGS_PARM4_CORE_SYSCALL(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_4_SYSCALL)
-#define PT_REGS_PARM5_CORE_SYSCALL(regs) PT_REGS_PARM5_CORE(regs)
-#define PT_REGS_PARM6_CORE_SYSCALL(regs) PT_REGS_PARM6_CORE(regs)
+#define PT_REGS_PARM5_CORE_SYSCALL(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_5_SYSCALL)
+#define PT_REGS_PARM6_CORE_SYSCALL(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_6_SYSCALL)
 #define PT_REGS_PARM1_SYSCALL(regs) PT_REGS_PARM1_CORE_SYSCALL(regs)
 #define PT_REGS_PARM2_SYSCALL(regs) PT_REGS_PARM2(regs)
 #define PT_REGS_PARM3_SYSCALL(regs) PT_REGS_PARM3(regs)
 #define PT_REGS_PARM4_SYSCALL(regs) RAWBPF_REG(regs, RAWBPF_REG_4_SYSCALL)
-#define PT_REGS_PARM5_SYSCALL(regs) PT_REGS_PARM5(regs)
-#define PT_REGS_PARM6_SYSCALL(regs) PT_REGS_PARM6(regs)
+#define PT_REGS_PARM5_SYSCALL(regs) RAWBPF_REG(regs, RAWBPF_REG_5_SYSCALL)
+#define PT_REGS_PARM6_SYSCALL(regs) RAWBPF_REG(regs, RAWBPF_REG_6_SYSCALL)
 /// The number of the system call.
 #define PT_REGS_SYSCALL_NR(regs) RAWBPF_REG_READ(regs, RAWBPF_REG_SYSCALL)
 
