@@ -7,6 +7,7 @@
 // profiler keeps hundreds of thousands of entries under a promise of 4 MB.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -13,6 +13,8 @@
 
 namespace rawbpf::inline v0::trace {
 
+class GoTypeNames;
+
 class GoProgram {
   public:
     /// `signature`: --sig, empty: none. Errors: invalid_argument, what is wrong with it.

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/format.h"
+
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -59,7 +59,7 @@ TEST_CASE("series: in each round each variant has its turn, and each begins as o
 }
 
 TEST_CASE("series: figures side by side") {
-    using Measures = std::vector<std::pair<std::string, Number>>;
+    using Measures = std::vector<std::pair<std::string, experiment::Number>>;
     Series series({"n=1", "n=\"2\""});
     series.add(1, Measures{{"calls", 20}, {"ns", 5.5L}});
     for (const int calls : {10, 12, 11, 10, 13, 10}) series.add(0, Measures{{"calls", calls}});
@@ -86,7 +86,7 @@ TEST_CASE("series: what somebody else has collected stands with what runs measur
     const std::vector<double> some = {3, 1, 2};
     series.add(1, "ns", some);
     series.add(0, "ns", some);
-    const std::pair<std::string, Number> measured[] = {{"ns", 4}};
+    const std::pair<std::string, experiment::Number> measured[] = {{"ns", 4}};
     series.add(0, measured);
     std::string csv;
     series.append_csv(csv);

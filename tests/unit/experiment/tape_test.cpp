@@ -28,7 +28,7 @@ Tape sample() {
     out.plan.events.push_back({{"open", "events", 1, true, 24, {{"file", Show::text, 16, 8, 0}}}, 0});
     out.plan.notes = {"a note"}, out.plan.variables = {"limit"}, out.attached = {"kprobe f"};
     out.moments.push_back({Moment::Kind::step, "wait 1s"});
-    out.moments.push_back({Moment::Kind::number, "n", static_cast<Number>(UINT64_MAX)});
+    out.moments.push_back({Moment::Kind::number, "n", static_cast<experiment::Number>(UINT64_MAX)});
     out.moments.push_back({Moment::Kind::number, "m", -2.5L});
     // Two elements, each with the values of two CPUs, which are rounded up to 8 bytes.
     out.moments.push_back({Moment::Kind::reading, "reads", 0, 0, std::string(8, 'k'), std::string(64, 'v'), 2, 2});
@@ -58,7 +58,7 @@ TEST_CASE("experiment tape: what is written is read again") {
     CHECK(tape->plan.events[0].view.numbered);
     CHECK(tape->attached == std::vector<std::string>{"kprobe f"});
     REQUIRE(tape->moments.size() == 6);
-    CHECK(tape->moments[1].number == static_cast<Number>(UINT64_MAX));
+    CHECK(tape->moments[1].number == static_cast<experiment::Number>(UINT64_MAX));
     CHECK(tape->moments[2].number == -2.5L);
     CHECK(tape->moments[3].values.size() == 64);
     CHECK(tape->moments[5].count == 0xffffffff81000000);

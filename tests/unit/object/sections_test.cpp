@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "asm/kinds.h"
 #include "runtime/base/format.h"
 
 #include "tests/support/test.h"
