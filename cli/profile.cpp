@@ -89,6 +89,12 @@ constexpr Option kOptions[] = {
     kUnwindMemoryOption,
     depth_option("255", "the most frames that rawbpf takes from a user stack when it walks it by unwind tables. With --off-cpu "
                         "the default is 127, because rawbpf keeps a stack for each thread"),
+    {.name = "native",
+     .help = "show interpreters (Python) by their own native functions, not by those of the script that they run",
+     .excludes = "languages"},
+    {.name = "language",
+     .help = "of processes that run an interpreter (Python), show only the functions of the script",
+     .excludes = "languages"},
     kRingOption,
     {.name = "duration",
      .letter = 'd',
@@ -316,6 +322,8 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.unwind = choice.by;
     o.unwind_memory = choice.memory;
     o.depth = a.has(option("off-cpu")) && !a.has(option("depth")) ? 127 : choice.depth;
+    if (a.has(option("native"))) o.language_view = processes::ScriptView::native;
+    if (a.has(option("language"))) o.language_view = processes::ScriptView::language;
     o.idle = a.has(option("idle"));
     o.duration_s = a.seconds(option("duration"));
     o.workload = a.workload();

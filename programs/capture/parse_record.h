@@ -8,6 +8,7 @@
 #include <span>
 
 #include "programs/capture/record_head.h"
+#include "programs/languages/layout.h"
 #include "runtime/base/bytes.h"
 
 namespace rawbpf::inline v0 {
@@ -15,7 +16,8 @@ namespace rawbpf::inline v0 {
 /// Views of a record; valid as long as its bytes are.
 struct RecordStacks {
     std::span<const uint64_t> kernel, user; ///< addresses, leaf first
-    Bytes rest;                             ///< what follows them
+    Bytes rest;                             ///< what follows them, but for
+    std::span<const uint64_t> language;     ///< an interpreter's frames (programs/languages/layout.h)
 };
 
 /// `fixed`: bytes before the addresses. nullopt where the sizes in the head don't fit the record, which must be aligned to 8 (the
@@ -23,9 +25,15 @@ struct RecordStacks {
 [[nodiscard]] inline std::optional<RecordStacks> stacks_of(const RecordHead &head, Bytes record, size_t fixed) {
     const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
     const size_t kernel = usable(head.kernel_bytes), user = usable(head.user_bytes);
-    if (kernel % 8 != 0 || user % 8 != 0 || kernel + user > record.size() - fixed) return std::nullopt;
+    const size_t words = LANGUAGE_WORDS(head.ending), listed = words * 8;
+    if (kernel % 8 != 0 || user % 8 != 0 || kernel + user + listed > record.size() - fixed) return std::nullopt;
     const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + fixed);
-    return RecordStacks{{frames, kernel / 8}, {frames + kernel / 8, user / 8}, record.subspan(fixed + kernel + user)};
+    RecordStacks out{{frames, kernel / 8}, {frames + kernel / 8, user / 8}, record.subspan(fixed + kernel + user), {}};
+    if (words == 0) return out;
+    if (record.size() % 8 != 0) return std::nullopt;
+    out.language = {reinterpret_cast<const uint64_t *>(record.data() + record.size() - listed), words};
+    out.rest = out.rest.first(out.rest.size() - listed);
+    return out;
 }
 
 } // namespace rawbpf::inline v0

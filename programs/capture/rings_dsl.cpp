@@ -64,6 +64,10 @@ void Rings::send(Code &f, Mem data, uint32_t wake_bytes, const std::optional<Mem
     });
 }
 
+void Rings::output(Code &f, Mem data, Reg bytes, Mem cpu) const {
+    with_own(f, cpu, [&](const MapRef &ring) { f.call(helper::ringbuf_output, ring, data, bytes, BPF_RB_NO_WAKEUP); });
+}
+
 void Rings::jump_if_fuller(Code &f, uint64_t bytes, Label fuller, const std::optional<Mem> &cpu) const {
     with_own(f, cpu, [&](const MapRef &ring) { f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA); });
     if_at_least(f, bytes + 1, [&] { f.jump(fuller); });

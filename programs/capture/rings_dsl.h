@@ -25,6 +25,9 @@ class Rings {
     /// `cpu`: a u32 in memory, which one this is, where the program knows. `when`: else each record asks.
     /// Out: r0 = 0, or why not. r1 to r6 are gone.
     void send(Code &f, Mem data, uint32_t wake_bytes, const std::optional<Mem> &cpu = {}, const When &when = {}) const;
+    /// Sends the `bytes` at `data`, and wakes nobody: what follows soon is a record that may. Out: r0 = 0, or why not. r1 to r5
+    /// are gone.
+    void output(Code &f, Mem data, Reg bytes, Mem cpu) const;
     /// On to `fuller` where more than `bytes` wait. r0 to r5 are gone.
     void jump_if_fuller(Code &f, uint64_t bytes, Label fuller, const std::optional<Mem> &cpu = {}) const;
 

@@ -118,6 +118,14 @@ class Following {
         unwinding_.seen_again(tree, node, pid, now_ns);
     }
 
+    /// After unwind(): the object's program walks interpreters' frames, too.
+    [[nodiscard]] Result<void> walk_scripts(LoadedObject &object) {
+        TRY(scripts_.start(object));
+        unwinding_.tell(scripts_);
+        symbols_.set_scripts(scripts_);
+        return {};
+    }
+    [[nodiscard]] Scripts &scripts() { return scripts_; }
     [[nodiscard]] LiveSymbols &symbols() { return symbols_; }
     [[nodiscard]] ProcessTable &table() { return table_; }
     [[nodiscard]] uint64_t events_lost() const { return events_.lost(); }
@@ -142,6 +150,7 @@ class Following {
     LiveSymbols symbols_;
     ProcessTable table_{symbols_};
     Unwinding unwinding_{table_};
+    Scripts scripts_{table_};
     ProcessEvents events_;
     bool watching_ = false;
     bool chooses_ = false;

@@ -171,6 +171,10 @@ std::optional<uint64_t> LiveSymbols::begin_of(uint32_t module_id, const Module &
     return table.symbols ? table.symbols->begin_of(file_offset) : std::nullopt;
 }
 
+std::optional<ScriptFrame> LiveSymbols::in_script(uint64_t offset) {
+    return scripts_ ? std::optional(scripts_->frame(offset)) : std::nullopt;
+}
+
 std::string LiveSymbols::build_id(uint32_t module_id, const Module &) { return tables_[module_id].build_id; }
 
 std::vector<SourceFrame> LiveSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {

@@ -7,6 +7,7 @@
 
 #include "programs/processes/namer.h"
 #include "programs/processes/process_table.h"
+#include "programs/processes/scripts.h"
 #include "runtime/base/fd.h"
 #include "runtime/symbols/mapped_file.h"
 
@@ -23,6 +24,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     explicit LiveSymbols(bool build_ids = false) : build_ids_(build_ids) {}
     /// Where lines and inlined functions come from, and debug files that aren't here; nullptr: nowhere.
     void set_debug_info(DebugInfo *debug_info) { debug_info_ = debug_info; }
+    /// Where interpreters' functions have their names from; nullptr: nowhere. It must outlive this.
+    void set_scripts(const Scripts &scripts) { scripts_ = &scripts; }
     /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
     void set_owner(uint32_t uid) { owner_ = uid; }
 
@@ -38,6 +41,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override;
     std::string build_id(uint32_t module_id, const Module &module) override;
+    std::optional<ScriptFrame> in_script(uint64_t offset) override;
     std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     void done_with(uint32_t module_id) override;
     /// Whether a report can't find the module's file: it was in memory only (memfd_create), or has been deleted.
@@ -70,6 +74,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
 
     bool build_ids_;
     DebugInfo *debug_info_ = nullptr;
+    const Scripts *scripts_ = nullptr;
     std::optional<uint32_t> owner_;
     std::unordered_map<uint32_t, Table> tables_; // by module
     std::unordered_map<uint32_t, Jit> jits_;     // by pid

@@ -100,7 +100,14 @@ void Namer::name_user(uint32_t place) {
     auto frame = std::make_shared<Frame>();
     frame->address = at.address;
     bool begins = false;
-    if (at.module != kNone) {
+    if (at.module != kNone && modules_[at.module].kind == ModuleKind::script) {
+        frame->module = modules_[at.module].path;
+        if (auto its = source_.in_script(at.file_offset)) {
+            frame->symbol = std::move(its->function);
+            frame->file = std::move(its->file);
+            frame->line = its->line;
+        }
+    } else if (at.module != kNone) {
         const Module &module = modules_[at.module];
         const uint64_t back = at.caller ? 1 : 0;
         std::optional<symbols::Name> name;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/processes/script_frame.h"
 #include "programs/processes/source_lines.h"
 #include "programs/processes/stacks.h"
 #include "programs/render/frame.h"
@@ -27,6 +28,8 @@ class SymbolSource {
     }
     /// The function at an address that some process made at run time.
     virtual std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) = 0;
+    /// What an interpreter runs, of a module of kind script.
+    virtual std::optional<ScriptFrame> in_script(uint64_t /*offset*/) { return std::nullopt; }
     /// The module's build-id, empty when it has none or can't be read.
     virtual std::string build_id(uint32_t module_id, const Module &module) = 0;
     /// What the module's debug info says of code at `file_offset`, as ModuleLines::find() does; empty: nothing.

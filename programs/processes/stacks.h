@@ -28,6 +28,7 @@ enum class ModuleKind : uint8_t {
     file,      ///< a file, or a program in memory (memfd): names come from its symbol tables
     vdso,      ///< the kernel's page of user code
     anonymous, ///< made at run time (a JIT's code, perhaps in a memfd): names come from perf-PID.map
+    script,    ///< an interpreter's functions: names come from itself (scripts.h); offsets are numbers of function and line
 };
 
 struct Module {

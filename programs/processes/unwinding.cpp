@@ -58,7 +58,8 @@ bool Unwinding::list_mappings(const ProcessTable::Image *image) {
         switch (table_.modules()[mapping.module].kind) {
         case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
         case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
-        case ModuleKind::anonymous: code.kind = unwind::CodeMapping::Kind::other; break;
+        case ModuleKind::anonymous:
+        case ModuleKind::script: code.kind = unwind::CodeMapping::Kind::other; break;
         }
         code.start = mapping.start;
         code.end = mapping.end;
@@ -82,6 +83,7 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
     waiting_ = false;
     for (uint32_t pid : table_.take_changed()) {
         if (!list_mappings(table_.image(pid))) {
+            if (scripts_) scripts_->ended(pid);
             TRY(tables_->ended(pid));
             continue;
         }
@@ -91,6 +93,7 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
             waiting_ = true;
             continue;
         }
+        if (scripts_) scripts_->changed(pid, *table_.image(pid));
         if (TRY(tables_->update(pid, mappings_, as_of_ns, now_ns))) continue;
         table_.follow(pid, now_ns);
         all = false;

@@ -9,6 +9,7 @@
 
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_table.h"
+#include "programs/processes/scripts.h"
 #include "programs/unwind/live_tables.h"
 
 namespace rawbpf::inline v0::processes {
@@ -20,6 +21,7 @@ struct UserStack {
     uint32_t ending;                  ///< UNWIND_ENDED_..., UNWIND_TABLES, UNWIND_COPIED
     std::span<const uint64_t> frames; ///< leaf first
     std::optional<unwind::StackCopy> copy;
+    std::span<const uint64_t> language = {}; ///< an interpreter's frames, as programs/languages/layout.h has them
 };
 
 class Unwinding final : private unwind::ModuleFiles {
@@ -32,6 +34,9 @@ class Unwinding final : private unwind::ModuleFiles {
     /// The same, with tables of the caller's: for tests.
     void start(std::unique_ptr<unwind::LiveTables> tables);
     [[nodiscard]] bool on() const { return tables_ != nullptr; }
+    /// Is told of processes before the program may walk them. It must outlive this.
+    void tell(Scripts &scripts) { scripts_ = &scripts; }
+    [[nodiscard]] Scripts *scripts() const { return scripts_; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
     /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
@@ -69,6 +74,7 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
 
     ProcessTable &table_;
+    Scripts *scripts_ = nullptr;
     std::unique_ptr<unwind::LiveTables> tables_;
     bool waiting_ = false;
     std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on

@@ -84,12 +84,22 @@ class Loading {
     void say_sent(const std::string &why) { outcome_.cost.counting = "stacks are not counted in the kernel" + why; }
 
     Result<LoadedObject> load_with_tables() {
+        const ProfileOptions &options = setup_.options;
         // Of events too many may come before the tables are there, as all of a process's first faults.
         program_.unwind->copies = !setup_.event.counts();
         program_.ring_bytes = ring_bytes(setup_, program_.unwind->copies || setup_.options.off_cpu);
+        program_.languages = options.language_view != processes::ScriptView::native && !options.off_cpu &&
+                             program_.unwind->has_bpf_loop && !setup_.event.counts();
         std::shared_ptr<const btf::Btf> kernel; // what was read for it, which whoever loads the program would have to read again
         if (any_probed()) kernel = go_through_probes();
         auto loaded = attempt();
+        if (!loaded && program_.languages) {
+            program_.languages = false;
+            const Error refused = std::move(loaded).error();
+            loaded = attempt();
+            if (loaded)
+                outcome_.warnings.push_back(format("interpreters' own functions (Python's) aren't shown: {}", refused.message()));
+        }
         if (loaded || !leave_probes_out()) return loaded;
         const Error refused = std::move(loaded).error();
         loaded = attempt();

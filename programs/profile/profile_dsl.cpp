@@ -21,6 +21,7 @@
 #include "programs/capture/record_dsl.h"
 #include "programs/capture/rings_dsl.h"
 #include "programs/identity_dsl.h"
+#include "programs/languages/walk_dsl.h"
 #include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {
@@ -34,12 +35,13 @@ struct UnwindingCpu {
     UnwindScratch<> walk;
     ProfileRecord record;
     uint64_t frames[RAWBPF_STACK_FRAMES + UNWIND_MAX_FRAMES];
-    std::byte copy[Unwinder::kCopyBytes]; ///< of the stack; it follows the frames that are there
+    std::byte copy[Unwinder::kCopyBytes];         ///< of the stack; it follows the frames that are there
+    uint64_t languages[LanguageWalk::kMostWords]; ///< room for an interpreter's frames, which follow all that
 };
 static_assert(offsetof(UnwindingCpu, frames) - offsetof(UnwindingCpu, record) == offsetof(ProfileScratch, frames));
 
 // What tells samples apart: process, thread's name, addresses, and how complete they are.
-CountedRecord counted_record(const StackCountingOptions &options, bool unwinds) {
+CountedRecord counted_record(const StackCountingOptions &options, bool unwinds, bool languages) {
     CountedRecord out;
     out.key = offsetof(ProfileRecord, key);
     out.unknown = {offsetof(RecordHead, ending), 4};
@@ -53,7 +55,8 @@ CountedRecord counted_record(const StackCountingOptions &options, bool unwinds) 
     for (size_t at = 0; at < sizeof(RecordHead::comm); at += 8)
         out.words.push_back({static_cast<int32_t>(offsetof(RecordHead, comm) + at), 8});
     out.frames.push_back({offsetof(ProfileScratch, frames),
-                          RAWBPF_STACK_FRAMES + (unwinds ? uint32_t{UNWIND_MAX_FRAMES} : uint32_t{RAWBPF_STACK_FRAMES}),
+                          RAWBPF_STACK_FRAMES + (unwinds ? uint32_t{UNWIND_MAX_FRAMES} : uint32_t{RAWBPF_STACK_FRAMES}) +
+                              (languages ? LanguageWalk::kMostWords : 0),
                           [](Code &f) { f.mov(r1, r9); }}); // of both stacks, one behind the other
     return out;
 }
@@ -71,13 +74,16 @@ void jump_unless_named(Code &f, const ProfileConfig &config, Label other) {
     f.jump_if(r1 != r2, other);
 }
 
-Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind, const StackCountingOptions *counting) {
+Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind, const StackCountingOptions *counting,
+                  bool languages) {
     Builder b("profile_dsl");
     const Rings rings(b, "profile_ring", PROFILE_RINGS, 1 << 18);
     const MapRef counts =
         unwind ? b.percpu_array<UnwindingCpu>("profile_counts", 1) : b.percpu_array<ProfileCpu>("profile_counts", 1);
     std::optional<Unwinder> unwinder;
     if (unwind) unwinder.emplace(b, *unwind);
+    std::optional<LanguageWalk> language_walk;
+    if (unwind && languages) language_walk.emplace(b);
     std::optional<StackCounting> stage;
     if (counting) stage.emplace(b, *counting);
 
@@ -164,9 +170,11 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     UserStack user{context, pid, unwinder ? &*unwinder : nullptr, config.want_user != 0};
     if (copies) user.room_for_copy = [&](Label full) { rings.jump_if_fuller(f, half_of_ring, full, cpu); };
     take_user_stack(f, place, user);
+    if (language_walk)
+        language_walk->walk(f, place, {pid, zero, &rings, offsetof(UnwindingCpu, languages) - offsetof(UnwindingCpu, frames)});
 
     if (stage)
-        stage->count(f, zero, counted_record(*counting, unwind != nullptr), done);
+        stage->count(f, zero, counted_record(*counting, unwind != nullptr, language_walk.has_value()), done);
     else
         f.store<uint64_t>(key, 0);
     f.add(r9, sizeof(ProfileRecord));

@@ -14,10 +14,12 @@ namespace rawbpf::inline v0 {
 /// changes their max_entries), profile_counts, and profile_pids and profile_cgroup where config filters by them.
 /// With `unwind`, user stacks are walked by tables (programs/unwind), which the C program can't: then also unwind_pools (to be
 /// completed in the spec), unwind_rules and unwind_processes, and RecordHead::ending says how each walk ended.
+/// With `languages` (and `unwind`), the frames of interpreters follow the stacks (programs/languages): then also
+/// language_processes, language_codes and language_state.
 /// With `counting`, samples whose stacks were sent before are only counted (counting_dsl.h): then also profile_stacks (to be
 /// completed in the spec), and ProfileRecord::key.
 [[nodiscard]] Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind = nullptr,
-                                const StackCountingOptions *counting = nullptr);
+                                const StackCountingOptions *counting = nullptr, bool languages = false);
 
 /// To `other` where the current thread doesn't have the name that `config` asks for. r0 to r5 are gone.
 void jump_unless_named(Code &f, const ProfileConfig &config, Label other);

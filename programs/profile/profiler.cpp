@@ -103,6 +103,10 @@ class Run {
         Loaded loaded = TRY(load_profile(setup_, outcome_));
         object_ = std::move(loaded.object);
         if (loaded.program.unwind) TRY(following_.unwind(object_, options_.unwind_memory, *loaded.program.unwind));
+        if (loaded.program.languages) {
+            TRY(following_.walk_scripts(object_));
+            following_.scripts().show(options_.language_view);
+        }
         pids_ = object_.find_map("profile_pids");
         program_ = object_.find_program("profile");
         if (!program_) return fail(Errc::internal, "no program profile");
@@ -234,6 +238,7 @@ class Run {
     }
 
     void take(Bytes record) {
+        if (following_.scripts().take_code(record)) return;
         std::optional<RawSample> sample;
         std::optional<RawWait> wait;
         if (!options_.off_cpu)
@@ -380,6 +385,9 @@ class Run {
         TRY(deliverer_.finish());
         outcome_.ledger.degraded = deliverer_.degraded();
         outcome_.ledger.stack_ends = deliverer_.stack_ends();
+        outcome_.ledger.languages = following_.scripts().counts();
+        outcome_.learnt = following_.scripts().learnt();
+        for (std::string &warning : following_.scripts().warnings()) outcome_.warnings.push_back(std::move(warning));
         outcome_.ended_early = deliverer_.early_ends().list();
         outcome_.advice = deliverer_.early_ends().advice(table_.modules(), remedy(options_));
         for (std::string &warning : following_.warnings()) outcome_.warnings.push_back(std::move(warning));

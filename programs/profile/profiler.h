@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "programs/processes/scripts.h"
 #include "programs/render/frame.h"
 #include "programs/render/ledger.h"
 #include "programs/unwind/choice.h"
@@ -53,6 +54,9 @@ struct ProfileOptions {
     std::string cgroup;      ///< path of a cgroup v2 directory; empty: any
     bool per_thread = false; ///< Delivery::counted: stacks of different threads are counted apart
     double max_cpu = 0;      ///< the clock ticks slower by itself while the profile costs more than this share of a CPU; 0: never
+    /// Of interpreters (Python): their functions in the place of the interpreter's own, or one side alone. Needs unwinding by
+    /// tables and bpf_loop (5.17); a clock's samples have them, waits and events not yet.
+    processes::ScriptView language_view = processes::ScriptView::both;
     bool kernel_stacks = true;
     bool user_stacks = true;
     UnwindBy unwind = UnwindBy::automatic;
@@ -141,6 +145,7 @@ struct Outcome {
     std::vector<std::pair<std::string, uint64_t>> ended_early;
     std::vector<render::StackAdvice> advice;    ///< what would make more of them whole; not in a capture, a report finds it anew
     std::optional<std::string> workload_status; ///< "exited with status 3", "was killed by SIGSEGV"; nullopt: no workload
+    std::vector<std::string> learnt;            ///< of interpreters: what was learnt of each build, one sentence; for -v
     std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
     /// It isn't whole: names are missing because a file that is here could not be read (EIO, ENOMEM), or a capture ends early.
     bool unread = false;
@@ -157,6 +162,7 @@ struct ReportOptions {
     Delivery delivery = Delivery::each;
     bool names = true;
     processes::DebugInfo *debug_info = nullptr; ///< as in ProfileOptions
+    bool languages = true;                      ///< the functions of interpreters (Python) in the place of the interpreter's own
     bool lines = false, inlined = false;
 };
 

@@ -19,6 +19,7 @@ struct ProgramOptions {
     uint32_t cpus = 1;                            ///< possible CPUs
     uint32_t pids = 1;                            ///< room in the map of processes
     std::optional<UnwindProgramOptions> unwind;   ///< user stacks by tables; only the DSL's program can
+    bool languages = false;                       ///< and interpreters' frames; needs `unwind`
     std::optional<StackCountingOptions> counting; ///< stacks that were sent before are only counted; likewise
 };
 

@@ -14,9 +14,10 @@ namespace rawbpf::inline v0::profile {
 /// A view of a record; valid as long as the bytes are.
 struct RawSample {
     RecordHead head{};
-    uint64_t key = 0;                       ///< ProfileRecord's
-    std::span<const uint64_t> kernel, user; ///< addresses, leaf first
-    std::optional<unwind::StackCopy> copy;  ///< to make the user stack of
+    uint64_t key = 0;                        ///< ProfileRecord's
+    std::span<const uint64_t> kernel, user;  ///< addresses, leaf first
+    std::optional<unwind::StackCopy> copy;   ///< to make the user stack of
+    std::span<const uint64_t> language = {}; ///< an interpreter's frames
 };
 
 /// nullopt when the sizes in the record don't fit its bytes. `record` must be aligned to 8 (the ring's records are).
@@ -31,6 +32,8 @@ struct RawSample {
     if (!stacks) return std::nullopt;
     out.kernel = stacks->kernel;
     out.user = stacks->user;
+    out.language = stacks->language;
+    out.head.ending &= 0xffff;
     if (out.head.ending & UNWIND_COPIED) {
         out.copy = unwind::read_copy(stacks->rest);
         if (!out.copy) return std::nullopt;

@@ -62,7 +62,7 @@ Result<Header> Reader::header_of(Bytes bytes, const std::string &name) {
 
 Result<void> Reader::read_module(Cursor &in) {
     processes::Module module;
-    module.kind = static_cast<processes::ModuleKind>(TRY(in.id(3, "module kind")));
+    module.kind = static_cast<processes::ModuleKind>(TRY(in.id(4, "module kind")));
     module.device = TRY(in.number());
     module.inode = TRY(in.number());
     module.path = TRY(in.text());

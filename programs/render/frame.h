@@ -61,6 +61,9 @@ struct Ledger {
     uint64_t elapsed_ns = 0;                                ///< how long the recording was; 0: unknown
     /// Why user stacks ended, where they were walked by unwind tables ("root", "no_table" ...); outside the sum. Empty: unknown.
     std::vector<std::pair<std::string, uint64_t>> stack_ends = {};
+    /// Stacks of interpreters, by whether their native frames and the functions of the language prove each other ("merged",
+    /// "one_more", "astray"; programs/languages/merge.h); outside the sum. Empty: there were none.
+    std::vector<std::pair<std::string, uint64_t>> languages = {};
     /// Off-CPU: what else is known of waits: those of the shown that weren't over, those of the filtered that were too short, and
     /// how often a thread was preempted, which is no wait. Outside the sum. Empty: samples, not waits.
     std::vector<std::pair<std::string, uint64_t>> waits = {};

@@ -8,7 +8,7 @@
 //          and "user_end", where unwind tables were used: why the walk of the user stack ended, a key of the ledger's stack_ends;
 //          and "weight", where a sample stands for more than one event (header: "event", "period") or tick; of waits (event
 //          "off-cpu") nanoseconds
-//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"waits":{},
+//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"languages":{},"waits":{},
 //          "duration_ns","per_second","cost":{},"advice":[{"where","stacks","early","advice"}...]}
 //          advice: the places where more than one user stack in twenty ends early, and what would make them whole
 //      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"[,"file","line"][,"inlined":true]}

@@ -164,6 +164,7 @@ void append_json_ledger(std::string &out, const Ledger &ledger) {
     counts(line.raw("lost"), ledger.lost);
     counts(line.raw("degraded"), ledger.degraded);
     if (!ledger.stack_ends.empty()) counts(line.raw("stack_ends"), ledger.stack_ends);
+    if (!ledger.languages.empty()) counts(line.raw("languages"), ledger.languages);
     if (!ledger.waits.empty()) counts(line.raw("waits"), ledger.waits);
     if (!ledger.cost) return;
     append_cost(line, ledger, *ledger.cost);

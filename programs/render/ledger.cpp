@@ -99,6 +99,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
     if (sum(ledger.degraded) > 0) line("degraded", sum(ledger.degraded), counts_text(ledger.degraded, 8));
     if (sum(ledger.waits) > 0) append(out, "  of waits    {}\n", counts_text(ledger.waits, 5));
     if (sum(ledger.stack_ends) > 0) append(out, "  stack ends  {}\n", counts_text(ledger.stack_ends, 12));
+    if (sum(ledger.languages) > 0) append(out, "  languages   {}\n", counts_text(ledger.languages, 4));
     if (!ledger.adds_up())
         append(out, "  these don't add up: fired should be {}; please report it\n",
                grouped(ledger.shown + ledger.filtered + ledger.sampled_out + sum(ledger.lost)));

@@ -62,8 +62,13 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
         if (place.module != module) unwinding_.used(user.pid, module = place.module, user.t_ns);
     }
     const bool by_tables = (user.ending & UNWIND_TABLES) != 0; // then each frame was right
-    out.user_frames = static_cast<uint32_t>(by_tables ? places_.size() : frames_to_keep(places_));
-    for (size_t i = out.user_frames; i-- > 0;) out.user = tree_.intern_node(out.user, tree_.intern_place(places_[i]));
+    if (!by_tables) places_.resize(frames_to_keep(places_));
+    out.user_frames = static_cast<uint32_t>(places_.size());
+    if (processes::Scripts *scripts = unwinding_.scripts(); scripts && by_tables) {
+        const bool rooted = by_tables && (user.ending & ~UNWIND_TABLES) == UNWIND_ENDED_ROOT;
+        scripts->merge(user.pid, user.language, rooted, user.t_ns, places_);
+    }
+    for (size_t i = places_.size(); i-- > 0;) out.user = tree_.intern_node(out.user, tree_.intern_place(places_[i]));
 }
 
 LocatedStacks Locator::locate(const SentStacks &sent) {

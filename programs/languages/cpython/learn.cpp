@@ -1,0 +1,284 @@
+#include "programs/languages/cpython/learn.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::languages::cpython {
+namespace {
+
+// Of every object, and of types (Include/object.h, the same since 2.7 on 64 bits).
+constexpr uint64_t kType = 8, kBasicSize = 32, kMembers = 240;
+constexpr uint64_t kMemberBytes = 40, kMemberOffset = 16; // PyMemberDef
+constexpr uint64_t kLength = 16;                          // of a string, and of bytes
+
+constexpr uint64_t kStateWords = 64; // of a thread state that may lead to a frame
+constexpr uint64_t kHopWords = 8;    // of what lies in between
+constexpr uint64_t kFrameWords = 13; // of a frame: code and caller
+constexpr size_t kLeastFrames = 3, kMostFrames = 512;
+constexpr uint64_t kMostCode = 1 << 20; // bytes of a function's instructions
+
+struct Slots {
+    int64_t from, to; // bytes from the thread pointer: where its thread-specific values may be
+};
+// glibc: struct pthread begins at the thread pointer on x86_64 and ends there on arm64; its first block of 32 values is in it.
+Slots slots(Arch arch) { return arch == Arch::arm64 ? Slots{-0x780, 0} : Slots{0x100, 0x700}; }
+
+struct Chain {
+    uint64_t code = 0, previous = 0;     // bytes in a frame
+    std::vector<uint64_t> frames, codes; // leaf first; code 0: a frame that is no function's
+    size_t functions = 0;
+};
+
+struct Way {
+    int64_t slot; // from the thread's pointer
+    std::vector<uint64_t> hops;
+    Chain chain;
+    [[nodiscard]] bool is(const LanguageProcess &other) const {
+        return static_cast<uint64_t>(slot) == other.start && hops.size() == other.hops &&
+               std::equal(hops.begin(), hops.end(), other.hop);
+    }
+};
+
+class Learning {
+  public:
+    Learning(Memory &memory, const Build &build) : memory_(memory), build_(build) {}
+
+    [[nodiscard]] std::map<std::string, uint32_t, std::less<>> members(uint64_t type) {
+        std::map<std::string, uint32_t, std::less<>> out;
+        const uint64_t table = memory_.word(type + kMembers).value_or(0);
+        for (uint64_t i = 0; table != 0 && i < 64; ++i) {
+            const uint64_t at = table + i * kMemberBytes;
+            const uint64_t name = memory_.word(at).value_or(0), offset = memory_.word(at + kMemberOffset).value_or(UINT64_MAX);
+            if (name == 0) break;
+            if (auto text = memory_.text(name, 40); text && offset < 4096) out[*text] = static_cast<uint32_t>(offset);
+        }
+        return out;
+    }
+
+    [[nodiscard]] bool is_code(uint64_t object) {
+        return object >= Pages::kPage && object % 8 == 0 && memory_.word(object + kType) == build_.code_type;
+    }
+    [[nodiscard]] static uint64_t untagged(uint64_t word) { return word & ~uint64_t{7}; }
+
+    /// The chain from this frame on, if it is one.
+    bool follow(uint64_t frame, uint64_t code, uint64_t previous, Chain &out) {
+        out = {code, previous, {}, {}, 0};
+        for (uint64_t at = frame; at != 0;) {
+            if (out.frames.size() >= kMostFrames || at % 8 != 0) return false;
+            const auto its = memory_.word(at + code), next = memory_.word(at + previous);
+            if (!its || !next) return false;
+            const uint64_t object = untagged(*its);
+            const bool function = is_code(object);
+            if (!function && (build_.none == 0 || object != build_.none)) return false;
+            out.frames.push_back(at);
+            out.codes.push_back(function ? object : 0);
+            out.functions += function;
+            at = *next;
+        }
+        return out.functions > 0;
+    }
+
+    /// The longest chain that begins at this frame; none: functions is 0.
+    Chain longest(uint64_t frame) {
+        Chain best, one;
+        for (uint64_t code = 0; code < kFrameWords; ++code) {
+            const auto word = memory_.word(frame + code * 8);
+            if (!word) break;
+            const uint64_t object = untagged(*word);
+            if (!is_code(object) && (build_.none == 0 || object != build_.none)) continue;
+            for (uint64_t previous = 0; previous < kFrameWords; ++previous)
+                if (previous != code && follow(frame, code * 8, previous * 8, one) && one.functions > best.functions) best = one;
+        }
+        return best;
+    }
+
+    /// All ways from a thread's pointer to a chain, those that begin first in a thread state first.
+    std::vector<Way> ways(uint64_t thread_pointer, Slots range) {
+        std::vector<Way> out;
+        const auto take = [&](uint64_t frame, int64_t slot, std::vector<uint64_t> hops) {
+            if (frame < Pages::kPage || frame % 8 != 0) return;
+            if (Chain chain = longest(frame); chain.functions > 0) out.push_back({slot, std::move(hops), std::move(chain)});
+        };
+        for (int64_t slot = range.from; slot < range.to; slot += 8) {
+            const uint64_t state = memory_.word(thread_pointer + static_cast<uint64_t>(slot)).value_or(0);
+            if (state < Pages::kPage || state % 8 != 0) continue;
+            for (uint64_t i = 0; i < kStateWords; ++i) {
+                const auto word = memory_.word(state + i * 8);
+                if (!word) break;
+                if (*word < Pages::kPage || *word % 8 != 0) continue;
+                take(*word, slot, {i * 8});
+                for (uint64_t j = 0; j < kHopWords; ++j) take(memory_.word(*word + j * 8).value_or(0), slot, {i * 8, j * 8});
+            }
+        }
+        std::stable_sort(out.begin(), out.end(),
+                         [](const Way &a, const Way &b) { return std::tie(a.slot, a.hops) < std::tie(b.slot, b.hops); });
+        return out;
+    }
+
+  private:
+    Memory &memory_;
+    const Build &build_;
+};
+
+// The word of a frame that lies within its code's instructions, in every frame.
+std::optional<uint32_t> position_of(Memory &memory, const Chain &chain, uint64_t code_size) {
+    for (uint32_t at = 0; at < LANGUAGE_WINDOW - 8; at += 8) {
+        size_t within = 0, functions = 0;
+        for (size_t i = 0; i < chain.frames.size(); ++i) {
+            if (chain.codes[i] == 0) continue;
+            ++functions;
+            const auto word = memory.word(chain.frames[i] + at);
+            // 3.11 begins one instruction early.
+            if (word && *word + 2 >= chain.codes[i] + code_size && *word < chain.codes[i] + code_size + kMostCode) ++within;
+        }
+        if (functions > 0 && within == functions) return at;
+    }
+    return std::nullopt;
+}
+
+// 3.10 counts instructions, and its type doesn't say where. Of all frames but the leaf's the instruction is a call.
+std::optional<uint32_t> index_of(Memory &memory, const Chain &chain, uint32_t code_text) {
+    constexpr uint8_t kCalls[] = {131, 141, 142, 161}; // CALL_FUNCTION, _KW, _EX, CALL_METHOD (Include/opcode.h)
+    constexpr uint64_t kData = 32;                     // of a bytes object
+    for (uint32_t at = 40; at + 4 <= LANGUAGE_WINDOW - 8; at += 4) {
+        size_t calls = 0, callers = 0;
+        for (size_t i = 1; i < chain.frames.size(); ++i) {
+            const auto index = memory.word32(chain.frames[i] + at);
+            const auto code = memory.word(chain.codes[i] + code_text);
+            const auto length = code ? memory.word(*code + kLength) : std::nullopt;
+            ++callers;
+            if (!index || !length || uint64_t{*index} * 2 + 2 > *length) continue;
+            uint8_t opcode = 0;
+            if (memory.read(*code + kData + uint64_t{*index} * 2, std::as_writable_bytes(std::span(&opcode, 1))))
+                calls += std::find(std::begin(kCalls), std::end(kCalls), opcode) != std::end(kCalls);
+        }
+        if (callers > 0 && calls * 4 >= callers * 3) return at; // others wait in an import, a with, a for
+    }
+    return std::nullopt;
+}
+
+// Where a string's characters begin: behind them, at its length, is a zero, and none is in front.
+std::optional<uint32_t> text_of(Memory &memory, const Chain &chain, uint32_t file) {
+    for (const uint32_t at : {40u, 48u, 56u, 64u}) {
+        size_t right = 0, functions = 0;
+        for (const uint64_t code : chain.codes) {
+            if (code == 0) continue;
+            ++functions;
+            const uint64_t object = memory.word(code + file).value_or(0);
+            const auto length = memory.word(object + kLength);
+            const auto text = memory.text(object + at, 4096);
+            right += length && text && *length > 0 && text->size() == *length;
+        }
+        if (functions > 0 && right == functions) return at;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint64_t thread_pointer,
+                            std::span<const LanguageProcess> refuted, std::string &why) {
+    Learning learning(memory, build);
+    const auto of_code = learning.members(build.code_type);
+    const auto member = [&](std::string_view name) -> std::optional<uint32_t> {
+        const auto at = of_code.find(name);
+        return at == of_code.end() || at->second >= LANGUAGE_CODE_BYTES - 8 ? std::nullopt : std::optional(at->second);
+    };
+    const auto file = member("co_filename"), line = member("co_firstlineno");
+    auto name = member("co_qualname");
+    if (!name) name = member("co_name");
+    auto table = member("co_linetable");
+    if (!table) table = member("co_lnotab");
+    if (!file || !line || !name || !table) {
+        why = "the type of code objects doesn't say where name, file, line and table of lines are";
+        return std::nullopt;
+    }
+
+    std::vector<Way> ways = learning.ways(thread_pointer, slots(arch));
+    std::erase_if(ways, [&](const Way &way) {
+        return std::any_of(refuted.begin(), refuted.end(), [&](const LanguageProcess &other) { return way.is(other); });
+    });
+    size_t most = 0;
+    for (const Way &way : ways) most = std::max(most, way.chain.functions);
+    if (most < kLeastFrames) {
+        why = memory.exhausted() ? "too much had to be read"
+              : !refuted.empty() ? "no word of its thread states leads to frames that agree with its native stacks"
+                                 : format("its stacks have {} Python functions, and it takes {} of them", most, kLeastFrames);
+        return std::nullopt;
+    }
+    // Generators have short chains of their own.
+    const auto way = std::find_if(ways.begin(), ways.end(), [&](const Way &one) { return one.chain.functions * 2 > most; });
+    const Chain &best = way->chain;
+    Layout out;
+    out.process.start = static_cast<uint64_t>(way->slot);
+    for (const uint64_t hop : way->hops) out.process.hop[out.process.hops++] = static_cast<uint32_t>(hop);
+
+    LanguageProcess &process = out.process;
+    process.flags = LANGUAGE_BY_THREAD;
+    process.code = static_cast<uint16_t>(best.code);
+    process.previous = static_cast<uint16_t>(best.previous);
+    process.name = static_cast<uint16_t>(*name);
+    process.file = static_cast<uint16_t>(*file);
+    process.line = static_cast<uint16_t>(*line);
+    process.table = static_cast<uint16_t>(*table);
+    process.code_bytes = std::max({*name, *file, *line, *table}) + 8;
+    out.frames = best.functions;
+
+    const auto size = memory.word(build.code_type + kBasicSize);
+    const auto position = size && *size < 1024 ? position_of(memory, best, *size) : std::nullopt;
+    if (position) {
+        out.code_size = static_cast<uint32_t>(*size);
+        process.position = static_cast<uint16_t>(*position);
+    } else if (const auto of_frame = learning.members(build.frame_type); of_frame.contains("f_lasti")) {
+        process.position = static_cast<uint16_t>(of_frame.at("f_lasti")); // counts bytes, to 3.9
+        out.index_bytes = 1;
+    } else if (const auto at = member("co_code"); at && build.version == 0) {
+        const auto index = index_of(memory, best, *at);
+        if (!index) {
+            why = "no word of its frames counts their functions' instructions";
+            return std::nullopt;
+        }
+        process.position = static_cast<uint16_t>(*index);
+        out.index_bytes = 2;
+    } else {
+        why = "no word of its frames lies in their functions' instructions";
+        return std::nullopt;
+    }
+    const auto text = text_of(memory, best, *file);
+    if (!text) {
+        why = "its strings are laid out in a way that isn't known";
+        return std::nullopt;
+    }
+    out.text = *text;
+
+    const uint32_t minor = build.version >> 16 & 0xff;
+    const bool has_shims = build.version >= 0x030c0000;
+    out.groups = has_shims ? Groups::shims : minor == 11 ? Groups::marked : Groups::each;
+    process.mark = 68; // of 3.11: is_entry; of others nobody asks
+    process.none = has_shims ? build.none : 0;
+    process.window = std::max<uint32_t>({process.code + 8u, process.previous + 8u, process.position + 8u, process.mark + 1u});
+    if (process.window >= LANGUAGE_WINDOW || process.code_bytes >= LANGUAGE_CODE_BYTES) {
+        why = "its frames are larger than what is looked at of them";
+        return std::nullopt;
+    }
+    return out;
+}
+
+std::string describe(const Build &build, const Layout &layout) {
+    std::string out = "CPython";
+    if (build.version != 0) append(out, " {}.{}.{}", build.version >> 24, build.version >> 16 & 0xff, build.version >> 8 & 0xff);
+    const LanguageProcess &process = layout.process;
+    append(out, ": thread state at {:+}, frame at", static_cast<int64_t>(process.start));
+    for (uint32_t i = 0; i < process.hops; ++i) append(out, " +{}", process.hop[i]);
+    append(out, ", code +{}, caller +{}, position +{}; learnt from {} frames", process.code, process.previous, process.position,
+           layout.frames);
+    return out;
+}
+
+} // namespace rawbpf::inline v0::languages::cpython

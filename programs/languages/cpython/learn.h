@@ -1,0 +1,68 @@
+// Which words of CPython's structures say what, learnt from a process that runs.
+//
+// A profiler's usual way is a table of offsets for each version of the interpreter, which is wrong for builds that nobody has put
+// there. But objects say themselves what they are: the second word of each is the address of its type, and the type of code
+// objects is exported (PyCode_Type). So:
+//
+//      thread pointer --> each word near it: a thread state?  --> each of its words: a frame, or what leads to one?
+//                                                                   |
+//      frame: some word is an object whose type is PyCode_Type      |  <-- code
+//             some word is another such frame, ... to the last, 0   |  <-- previous
+//             some word lies within that code's instructions        |  <-- position
+//
+// A chain of frames that ends in 0, with a code object in each, doesn't come about by accident: the result proves itself. What a
+// code object has where, its type's own table of members says by name (PyMemberDef of Include/descrobject.h: co_name,
+// co_filename ...). What is left to be known of versions: which byte of a frame of 3.11 marks that native code called it.
+//
+// Several ways may lead to such a chain: beside the thread's frame there are words that point at a frame which has ended, and
+// whose callers are still right. A thread state has the right one first of all; and whoever uses the result counts whether it
+// agrees with the native stacks, and asks for another one where it doesn't (`refuted`).
+//
+// The process runs on meanwhile, so a chain may break while it is read: whoever asks tries again at the next sample. PURE.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "asm/machines.h"
+#include "programs/languages/layout.h"
+#include "programs/languages/memory.h"
+
+namespace rawbpf::inline v0::languages::cpython {
+
+/// What the file of an interpreter says of itself; addresses as they are in the process.
+struct Build {
+    uint64_t code_type = 0;  ///< PyCode_Type
+    uint64_t frame_type = 0; ///< PyFrame_Type; 0: unknown
+    uint64_t none = 0;       ///< _Py_NoneStruct; 0: unknown
+    uint32_t version = 0;    ///< Py_Version: 0x030b02f0 is 3.11.2; 0: from before 3.11, which doesn't say it
+};
+
+/// What ends a group of frames (merge.h).
+enum class Groups : uint8_t {
+    each,   ///< each frame (to 3.10)
+    marked, ///< a frame's mark is 1 (3.11)
+    shims,  ///< a frame that is no function's (from 3.12 on)
+};
+
+struct Layout {
+    LanguageProcess process{}; ///< of the process it was learnt in: `none` is an address
+    Groups groups = Groups::each;
+    uint32_t text = 0; ///< bytes of a string object in front of its characters, where all are ASCII
+    uint32_t code_size =
+        0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
+    uint32_t index_bytes = 0; ///< with code_size 0: of an instruction that a position counts
+    size_t frames = 0;        ///< that it was learnt from
+};
+
+/// Learns from the thread whose pointer is given, as of now; none of the ways that are `refuted`. nullopt: `why` says what is
+/// missing (half a sentence).
+[[nodiscard]] std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint64_t thread_pointer,
+                                          std::span<const LanguageProcess> refuted, std::string &why);
+
+/// "CPython 3.11.2: thread state at +0x318, frame at +56 +8, code +32, caller +48, position +56; 12 frames".
+[[nodiscard]] std::string describe(const Build &build, const Layout &layout);
+
+} // namespace rawbpf::inline v0::languages::cpython

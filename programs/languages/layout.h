@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What the program that walks an interpreter's frames and user space agree on.
+//
+// An interpreter keeps its functions' frames in a list of its own. Where it begins, and where in a frame the code, the caller and
+// the position are, differs from build to build. User space learns that (cpython/learn.h) and writes it down for each process;
+// the program follows it, whatever the language is:
+//
+//      thread pointer --start--> word --hop--> ... --> frame --previous--> frame --> ... --> 0
+//                                                        |  code, position, mark
+//                                                        v
+//                                                       code: name, file, first line, table of lines
+//
+// What it finds follows the stacks of the record, two words a frame, leaf first; RecordHead::ending says how many words:
+//
+//      +-- word 0: the code's number --+-- word 1: mark 8 bits | position - code 56 bits --+
+//
+// A number stands for a code object and for what it says (its address, name, file, line, table), so an address that is used again
+// has another one. The first time that a number comes up, the program sends what it stands for, in a record of its own
+// (LanguageCode): a process that has ended by the time that anybody looks still has its names.
+#pragma once
+
+#include <linux/types.h>
+
+#include "programs/capture/record_head.h"
+
+#define LANGUAGE_FRAMES 128       /* of a stack; deeper ones lose their outermost */
+#define LANGUAGE_NEW_CODES 32     /* that are sent with one stack; others wait for the next */
+#define LANGUAGE_HOPS 3           /* from the first word to the first frame */
+#define LANGUAGE_WINDOW 128       /* bytes of a frame that are looked at */
+#define LANGUAGE_CODE_BYTES 256   /* of a code object */
+#define LANGUAGE_TEXT_BYTES 256   /* of a name or a file's path, with the object's head */
+#define LANGUAGE_TABLE_BYTES 4096 /* of a table of lines */
+
+/* LanguageProcess.flags */
+#define LANGUAGE_LEARN 1     /* nothing is known of its build yet: only the thread pointer is sent */
+#define LANGUAGE_BY_THREAD 2 /* `start` counts from the thread pointer; else it is an address */
+
+/* Of RecordHead.ending: words of language frames behind everything else; a LanguageCode, which is no stack. */
+#define LANGUAGE_WORDS(ending) ((ending) >> 16)
+#define LANGUAGE_IS_CODE 0x8000
+
+/* Of word 1. */
+#define LANGUAGE_MARK(word) ((word) >> 56)
+#define LANGUAGE_POSITION_MASK 0x00ffffffffffffffull
+#define LANGUAGE_IS_THREAD 0xff /* a mark: word 0 is the thread pointer, and there are no frames */
+
+#ifdef __cplusplus
+namespace rawbpf::inline v0 {
+#endif
+
+/// How the frames of a process are found; a value of the map language_processes, whose key is its number (u32).
+struct LanguageProcess {
+    __u64 start;              ///< bytes from the thread pointer to the first word, or its address
+    __u64 none;               ///< an address that stands for no code: a frame between two groups; 0: there are no such
+    __u32 flags;              ///< LANGUAGE_LEARN, LANGUAGE_BY_THREAD
+    __u32 hops;               ///< of `hop`
+    __u32 hop[LANGUAGE_HOPS]; ///< each: bytes from where a word points to the next word
+    __u32 window;             ///< bytes of a frame that hold what is wanted, 1 to LANGUAGE_WINDOW - 1
+    __u32 code_bytes;         ///< of a code object, likewise, 1 to LANGUAGE_CODE_BYTES - 1
+    __u16 code, previous, position, mark; ///< where in a frame; below LANGUAGE_WINDOW; `mark` is a byte, the others 8
+    __u16 name, file, line, table;        ///< where in a code object; below LANGUAGE_CODE_BYTES; `line` has 4 bytes, the others 8
+    __u32 pad;
+};
+
+/// A record: what a number stands for. The bytes of `table` that there are end it.
+struct LanguageCode {
+    struct RecordHead head;           ///< its ending is LANGUAGE_IS_CODE; no stacks
+    __u64 id;                         ///< the number
+    __u64 address;                    ///< of the code object
+    __u32 line;                       ///< the first one's number
+    __u32 name_bytes, file_bytes;     ///< that could be read of each text's object
+    __u32 table_bytes;                ///< of the table; those that there are, at most LANGUAGE_TABLE_BYTES
+    __u8 name[LANGUAGE_TEXT_BYTES];   ///< the object of the function's name, from its first byte on
+    __u8 file[LANGUAGE_TEXT_BYTES];   ///< likewise, of the source file's path
+    __u8 table[LANGUAGE_TABLE_BYTES]; ///< the bytes that say which position has which line
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(LanguageProcess) == 64 && sizeof(LanguageCode) % 8 == 0);
+} // namespace rawbpf::inline v0
+#endif

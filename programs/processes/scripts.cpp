@@ -1,0 +1,295 @@
+#include "programs/processes/scripts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include <elf.h>
+#include <linux/bpf.h>
+
+#include "programs/languages/cpython/lines.h"
+#include "programs/languages/memory.h"
+#include "programs/processes/live_symbols.h"
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
+
+namespace rawbpf::inline v0::processes {
+
+using namespace languages;
+
+namespace {
+
+constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
+constexpr int kMostTries = 200;
+constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is believed
+constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
+constexpr size_t kMostPositions = 1 << 20;
+constexpr std::string_view kTrampoline = "<interpreter trampoline>"; // 3.12's shim
+
+/// What is added to the file's addresses where `mapping` has it; nullopt: no code of the file lies there.
+std::optional<uint64_t> bias_of(const elf::Elf &file, const ProcessTable::Mapping &mapping) {
+    for (const elf::Segment &segment : file.segments()) {
+        if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+        const uint64_t first = segment.offset / 4096 * 4096;
+        if (mapping.file_offset < first || mapping.file_offset >= segment.offset + segment.file_size) continue;
+        return mapping.start - (mapping.file_offset + (segment.address - segment.offset));
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+Result<void> Scripts::start(LoadedObject &object) {
+    processes_map_ = object.find_map("language_processes");
+    return {};
+}
+
+Scripts::Build *Scripts::build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping) {
+    const auto [at, fresh] = builds_.try_emplace(module);
+    if (fresh) {
+        sys::Because why("is this file an interpreter? Then its functions' frames are walked as well");
+        auto opened = open_mapped(table_.modules()[module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
+        if (!opened) {
+            builds_.erase(at); // the next process may lead to it
+            return nullptr;
+        }
+        const auto image = sys::map_file(opened->file, opened->path);
+        const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
+        if (file)
+            if (auto found = cpython::recognise(*file, image->bytes())) {
+                at->second.emplace();
+                at->second->file = std::move(*found);
+            }
+    }
+    return at->second ? &*at->second : nullptr;
+}
+
+void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
+    if (!on()) return;
+    for (const ProcessTable::Mapping &mapping : image) {
+        if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
+        const auto known = processes_.find(pid);
+        if (known != processes_.end() && known->second.module == mapping.module) return;
+        if (!build_of(mapping.module, pid, mapping)) continue;
+        sys::Because why("where an interpreter is in memory");
+        auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
+        if (!opened) continue;
+        const auto bytes = sys::map_file(opened->file, opened->path);
+        const auto file = bytes ? elf::Elf::parse(bytes->bytes(), opened->path) : Unexpected(bytes.error());
+        const auto bias = file ? bias_of(*file, mapping) : std::nullopt;
+        if (!bias) continue;
+        Process &process = processes_[pid];
+        process = {};
+        process.module = mapping.module;
+        process.bias = *bias;
+        publish(pid, process);
+        return;
+    }
+}
+
+void Scripts::ended(uint32_t pid) {
+    if (!on() || processes_.erase(pid) == 0) return;
+    sys::Because why("an interpreter's process has ended");
+    (void)processes_map_->erase(&pid); // the map may be full of others; then it isn't in it
+}
+
+/// Tells the program how this process is walked, or that it is to send what it is learnt from.
+void Scripts::publish(uint32_t pid, Process &process) {
+    const Build &build = *builds_[process.module];
+    LanguageProcess value{};
+    if (build.layout) {
+        value = build.layout->process;
+        if (value.none != 0) value.none += process.bias;
+        process.walked = true;
+    } else {
+        value.flags = LANGUAGE_LEARN | LANGUAGE_BY_THREAD;
+    }
+    sys::Because why("how this interpreter's frames are found");
+    (void)processes_map_->put(pid, value); // without room its stacks are native ones
+}
+
+void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns) {
+    Build &build = *builds_[process.module];
+    if (build.layout) {
+        if (!process.walked) publish(pid, process);
+        return;
+    }
+    if (build.tries >= kMostTries || now_ns < process.tried_ns + kTryAgainNs) return;
+    process.tried_ns = now_ns;
+    ++build.tries;
+    auto pages = ProcessPages::open(pid);
+    if (!pages) {
+        build.why = pages.error().message();
+        return;
+    }
+    Memory memory(*pages);
+    cpython::Build at{build.file.code_type + process.bias, 0, 0, build.file.version};
+    if (build.file.frame_type != 0) at.frame_type = build.file.frame_type + process.bias;
+    if (build.file.none != 0) at.none = build.file.none + process.bias;
+    auto layout = cpython::learn(memory, at, kHostArch, thread_pointer, build.refuted, build.why);
+    if (!layout) return;
+    if (layout->process.none != 0) layout->process.none = build.file.none;
+    // The process runs on: a chain that was there for a moment leads somewhere else the next time.
+    const LanguageProcess before = build.seen.value_or(LanguageProcess{});
+    build.seen = layout->process;
+    if (std::memcmp(&before, &layout->process, sizeof before) != 0) {
+        build.why = "what was found once wasn't found again";
+        return;
+    }
+    build.layout = std::move(*layout);
+    Module script;
+    script.path = cpython::describe(at, *build.layout);
+    script.path.resize(std::min(script.path.find(':'), script.path.size())); // "CPython 3.11.2"
+    script.kind = ModuleKind::script;
+    build.script = table_.modules().intern(std::move(script));
+    build.judged = build.astray = 0;
+    for (auto &[other, its] : processes_)
+        if (its.module == process.module) publish(other, its);
+}
+
+/// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for.
+void Scripts::judge(uint32_t module, Build &build, Merged how) {
+    if (build.judged >= kJudged) return;
+    ++build.judged;
+    build.astray += how == Merged::astray;
+    if (build.judged < kJudged || build.astray * 4 < kJudged) return;
+    build.refuted.push_back(build.layout->process);
+    build.layout.reset();
+    for (auto &[pid, its] : processes_)
+        if (its.module == module) {
+            its.walked = false;
+            publish(pid, its);
+        }
+}
+
+bool Scripts::take_code(Bytes record) {
+    constexpr size_t kHead = offsetof(LanguageCode, table);
+    if (record.size() < sizeof(RecordHead)) return false;
+    const auto head = load<RecordHead>(record.data());
+    if (head.kernel_bytes != 0 || head.user_bytes != 0 || (head.ending & 0xffff) != LANGUAGE_IS_CODE) return false;
+    if (record.size() < kHead || functions_.size() >= kMostFunctions) return true;
+    LanguageCode code{};
+    std::memcpy(&code, record.data(), kHead);
+    const size_t table = std::min<size_t>(code.table_bytes, record.size() - kHead);
+    const auto process = processes_.find(head.pid);
+    if (process == processes_.end()) return true;
+    const Build &build = *builds_[process->second.module];
+    if (!build.layout) return true;
+    const auto text = [&](const __u8 *bytes, uint32_t size) {
+        const Bytes object(reinterpret_cast<const std::byte *>(bytes), std::min<size_t>(size, LANGUAGE_TEXT_BYTES));
+        return cpython::string_of(object, build.layout->text).value_or("");
+    };
+    Function &function = functions_[code.id];
+    function.name = text(code.name, code.name_bytes);
+    function.file = text(code.file, code.file_bytes);
+    function.line = code.line;
+    function.address = code.address;
+    function.build = process->second.module;
+    function.table.assign(record.begin() + kHead, record.begin() + static_cast<std::ptrdiff_t>(kHead + table));
+    return true;
+}
+
+/// The number of a function's line, for a place.
+uint32_t Scripts::place(const Build &build, uint32_t module, uint64_t id, uint64_t word) {
+    uint32_t line = 0;
+    if (const auto at = functions_.find(id); at != functions_.end()) {
+        const Function &function = at->second;
+        uint64_t offset = (word & LANGUAGE_POSITION_MASK) - build.layout->code_size;
+        if (build.layout->code_size == 0) offset = static_cast<uint32_t>(word + function.address) * build.layout->index_bytes;
+        if (static_cast<int64_t>(offset) < 0) offset = 0; // it hasn't begun
+        line = cpython::line_at(function.table, cpython::line_table_of(*build.layout), function.line, offset);
+    }
+    const auto [at, fresh] = position_index_.try_emplace({id, line}, static_cast<uint32_t>(positions_.size()));
+    if (fresh) positions_.push_back({id, line, module});
+    return at->second;
+}
+
+bool Scripts::evaluates(const FrameLocation &place) const {
+    if (place.module == kNone) return false;
+    const auto at = builds_.find(place.module);
+    if (at == builds_.end() || !at->second) return false;
+    const uint64_t offset = place.file_offset - (place.caller ? 1 : 0);
+    const auto &ranges = at->second->file.evaluates;
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const cpython::Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
+}
+
+void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns,
+                    std::vector<FrameLocation> &native) {
+    if (!on()) return;
+    const auto process = processes_.find(pid);
+    if (process == processes_.end()) return;
+    if (words.size() == 2 && LANGUAGE_MARK(words[1]) == LANGUAGE_IS_THREAD && !process->second.walked)
+        return learn(pid, process->second, words[0], now_ns);
+    Build &build = *builds_[process->second.module];
+    if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
+    if (!process->second.walked) return;
+    const bool cut = words.size() >= 2 * LANGUAGE_FRAMES;
+    list_.clear();
+    for (size_t i = 0; i + 1 < words.size(); i += 2) {
+        const uint64_t id = words[i];
+        const auto function = functions_.find(id);
+        const bool shim = build.layout->groups == cpython::Groups::shims &&
+                          (id == 0 || (function != functions_.end() && function->second.name == kTrampoline));
+        const bool marked = build.layout->groups == cpython::Groups::marked && LANGUAGE_MARK(words[i + 1]) == 1;
+        const uint32_t number = shim ? 0 : place(build, process->second.module, id, words[i + 1]);
+        list_.push_back({number, shim || marked || build.layout->groups == cpython::Groups::each, shim});
+    }
+    evaluates_.clear();
+    for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(frame));
+    if (list_.empty() && std::find(evaluates_.begin(), evaluates_.end(), true) == evaluates_.end())
+        return; // no language's thread
+    merged_.clear();
+    const auto how = languages::merge(
+        evaluates_, list_, rooted && !cut,
+        [&](size_t i) {
+            if (view_ == ScriptView::both) merged_.push_back(native[i]);
+        },
+        [&](uint32_t number) {
+            FrameLocation frame;
+            frame.module = build.script;
+            frame.file_offset = number;
+            merged_.push_back(frame);
+        });
+    ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : astray_);
+    cut_ += cut;
+    judge(process->second.module, build, how);
+    if (!merged_.empty()) native.swap(merged_);
+}
+
+ScriptFrame Scripts::frame(uint64_t offset) const {
+    if (offset >= positions_.size()) return {};
+    const Position &position = positions_[offset];
+    const auto at = functions_.find(position.id);
+    if (at == functions_.end()) return {};
+    return {at->second.name, at->second.file, position.line != 0 ? position.line : at->second.line};
+}
+
+std::vector<std::pair<std::string, uint64_t>> Scripts::counts() const {
+    if (equal_ + one_more_ + astray_ == 0) return {};
+    return {{"merged", equal_}, {"one_more", one_more_}, {"astray", astray_}, {"cut", cut_}};
+}
+
+std::vector<std::string> Scripts::learnt() const {
+    std::vector<std::string> out;
+    for (const auto &[module, build] : builds_) {
+        if (!build || !build->layout) continue;
+        cpython::Build at;
+        at.version = build->file.version;
+        out.push_back(format("{}: {}", table_.modules()[module].path, cpython::describe(at, *build->layout)));
+    }
+    return out;
+}
+
+std::vector<std::string> Scripts::warnings() const {
+    std::vector<std::string> out;
+    for (const auto &[module, build] : builds_)
+        if (build && !build->layout && build->tries > 0)
+            out.push_back(format("{}: Python's functions aren't shown: {}", table_.modules()[module].path, build->why));
+    return out;
+}
+
+} // namespace rawbpf::inline v0::processes

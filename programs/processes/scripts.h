@@ -1,0 +1,118 @@
+// Interpreters among the processes: what the programs walk of their functions' frames, and what these are called.
+//
+//      mappings of a process --recognise--> an interpreter's file?  --> language_processes[pid]: learn
+//      a sample of it: the thread's pointer --learn--> the build's layout --> language_processes[pid], of all that run this file
+//      a sample of it: frames --merge with the native ones--> places {module of kind script, number of function and line}
+//      LanguageCode records --> functions: name, file, lines
+//
+// Whoever says that something is there is the process itself, so all of it is checked, and what is too much isn't kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/languages/cpython/learn.h"
+#include "programs/languages/cpython/recognise.h"
+#include "programs/languages/layout.h"
+#include "programs/languages/merge.h"
+#include "programs/processes/process_table.h"
+#include "programs/processes/script_frame.h"
+#include "runtime/kernel/loader.h"
+
+namespace rawbpf::inline v0::processes {
+
+/// Which frames of a stack are shown where a language has its own.
+enum class ScriptView : uint8_t {
+    both,     ///< the language's in the place of the interpreter's, between the native ones
+    native,   ///< as if there were no language
+    language, ///< only the language's, of stacks that have any
+};
+
+class Scripts {
+  public:
+    explicit Scripts(ProcessTable &table) : table_(table) {}
+
+    /// From here on the object's program walks what is put into its map language_processes. The object must outlive this.
+    [[nodiscard]] Result<void> start(LoadedObject &object);
+    [[nodiscard]] bool on() const { return processes_map_ != nullptr; }
+    void show(ScriptView view) { view_ = view; }
+
+    /// A process's mappings, as they are from now on. To be called before its unwind tables are published.
+    void changed(uint32_t pid, const ProcessTable::Image &image);
+    void ended(uint32_t pid);
+
+    /// Whether a record is a code's (LanguageCode), and then takes it.
+    bool take_code(Bytes record);
+
+    /// A stack with frames of a language (`words`, as layout.h has them; may be empty). `native`: leaf first. In their place:
+    /// both, merged.
+    void merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns, std::vector<FrameLocation> &native);
+
+    /// What a place with a module of kind script is.
+    [[nodiscard]] ScriptFrame frame(uint64_t offset) const;
+
+    /// Stacks, by how well both sides agree, for the ledger; empty without any.
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> counts() const;
+    /// What was learnt: one sentence a build.
+    [[nodiscard]] std::vector<std::string> learnt() const;
+    /// And what wasn't, likewise.
+    [[nodiscard]] std::vector<std::string> warnings() const;
+
+  private:
+    struct Build { // an interpreter's file
+        languages::cpython::Interpreter file;
+        std::optional<languages::cpython::Layout> layout; ///< `none` as in the file
+        uint32_t script = kNone;                          ///< the module that its functions' places have
+        std::optional<LanguageProcess> seen;              ///< what the last try found: twice the same is believed
+        std::vector<LanguageProcess> refuted;             ///< ways to the frames that didn't agree with native stacks
+        uint32_t judged = 0, astray = 0;                  ///< stacks since it was learnt
+        int tries = 0;
+        std::string why; ///< it isn't learnt
+    };
+    struct Process {
+        uint32_t module = kNone; ///< the interpreter's
+        uint64_t bias = 0;       ///< its addresses less those in the file
+        bool walked = false;     ///< the program knows how
+        uint64_t tried_ns = 0;
+    };
+    struct Function {
+        std::string name, file;
+        uint32_t line = 0;
+        uint64_t address = 0;
+        std::vector<std::byte> table;
+        uint32_t build = kNone; ///< module
+    };
+    struct Position {
+        uint64_t id;
+        uint32_t line;
+        uint32_t build;
+    };
+    Build *build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping);
+    void publish(uint32_t pid, Process &process);
+    void judge(uint32_t module, Build &build, languages::Merged how);
+    void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
+    uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
+    [[nodiscard]] bool evaluates(const FrameLocation &place) const;
+
+    ProcessTable &table_;
+    Map *processes_map_ = nullptr;
+    ScriptView view_ = ScriptView::both;
+    std::unordered_map<uint32_t, std::optional<Build>> builds_; // by module; nullopt: no interpreter
+    std::unordered_map<uint32_t, Process> processes_;           // by pid
+    std::unordered_map<uint64_t, Function> functions_;          // by id
+    std::vector<Position> positions_;                           // a place's file_offset
+    std::map<std::pair<uint64_t, uint32_t>, uint32_t> position_index_;
+    uint64_t equal_ = 0, one_more_ = 0, astray_ = 0, cut_ = 0;
+    // of one stack
+    std::vector<bool> evaluates_;
+    std::vector<languages::ListFrame> list_;
+    std::vector<FrameLocation> merged_;
+};
+
+} // namespace rawbpf::inline v0::processes

@@ -1,0 +1,120 @@
+"""Python's own functions in a profile: as many and the same as Python says, with their lines."""
+from harness import *
+
+# Generators, a C function that calls back, methods, names that aren't ASCII; then it spins in a known place.
+PROGRAM = '''
+import sys, time, traceback
+
+class Tree:
+    def __init__(self, depth):
+        self.depth = depth
+
+    def walk(self):
+        if self.depth == 0:
+            return spin()
+        return Tree(self.depth - 1).walk()
+
+
+def généré(n):
+    for i in range(n):
+        yield sum(sorted([3, 1, 2],
+                         key=lambda v: by_key(v)))
+
+
+def by_key(v):
+    if v == 2:
+        return Tree(
+            3).walk()
+    return v
+
+
+def spin():
+    for frame in traceback.extract_stack():
+        print(frame.lineno, frame.name, flush=True)
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        pass
+    raise SystemExit
+
+
+def main():
+    for value in généré(2):
+        print(value)
+
+
+main()
+'''
+
+
+def pythons():
+    """Those of the machine; RAWBPF_TEST_PYTHONS names others."""
+    found = {}
+    for name in os.environ.get("RAWBPF_TEST_PYTHONS", "").split() + ["/usr/bin/python3"] + [f"python3.{minor}" for minor in range(8, 16)]:
+        where = shutil.which(name)
+        if not where:
+            continue
+        asked = run(where, "-c", "import sys; print(sys.implementation.name, sys.executable)", binary=None) # it may be a script that picks one
+        if asked.code == 0 and asked.out.startswith("cpython "):
+            found.setdefault(os.path.realpath(asked.out.split(" ", 1)[1].strip()), where)
+    return found.values()
+
+
+def script_frames(sample):
+    return [f for f in sample["user"] if (f["module"] or "").startswith("CPython")]
+
+
+@test
+def python_functions_and_lines_are_those_that_python_says():
+    script = path("known.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    seen = 0
+    for python in pythons():
+        out = path("known.json")
+        r = run("profile", "-F", "199", "-f", "json", "-o", out, "--", python, script)
+        if "aren't shown" in r.err and "bpf_loop" in r.err:
+            raise Skip("this kernel has no bpf_loop(), by which the frames are walked")
+        assert r.code == 0, r.err
+        said = [line.split(" ", 1) for line in r.out.splitlines() if line[:1].isdigit()]
+        lines, records = [json.loads(line) for line in open(out, encoding="utf-8")], []
+        for sample in lines:
+            if sample["type"] == "sample" and any((f["symbol"] or "").endswith("spin") for f in script_frames(sample)):
+                records.append(script_frames(sample))
+        assert len(records) >= 50, (python, len(records), r.err)
+        right = 0
+        for frames in records:
+            names = [f["symbol"].split(".")[-1] for f in reversed(frames)]
+            files = {f["file"] for f in frames}
+            right += names == [name for _, name in said] and [f["line"] for f in reversed(frames)][:-1] == [int(line) for line, _ in said][:-1] and files == {script}
+        assert right == len(records), (python, right, len(records), [(f["symbol"], f["line"]) for f in records[0]], said)
+        ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
+        # While it starts, it imports: native and Python's stacks change between two instructions.
+        assert ledger["merged"] + ledger["one_more"] >= 0.95 * sum(ledger.values()), ledger
+        seen += 1
+    assert seen
+
+
+@test
+def one_side_of_pythons_stacks_alone():
+    script = path("known.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    for option, has, hasnt in (("--native", "_PyEval_EvalFrameDefault", "by_key"), ("--language", "by_key", "list_sort")):
+        r = run("profile", option, "-F", "199", "-f", "folded", "--command-output", "stderr", "--", "/usr/bin/python3", script)
+        assert r.code == 0, r.err
+        hot = max((line for line in r.out.splitlines() if line), key=lambda line: int(line.rsplit(" ", 1)[1]))
+        assert (has in hot or option == "--native" and "by_key" not in hot) and hasnt not in hot, (option, hot)
+    r = run("profile", "--native", "--language", "--", "true")
+    assert r.code == 2 and "--language" in r.err, r.err
+
+
+@test
+def a_capture_has_pythons_names():
+    script, capture = path("known.py"), path("known.rbpf")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    r = run("profile", "-F", "199", "--record", capture, "--", "/usr/bin/python3", script)
+    assert r.code == 0, r.err
+    os.remove(script)
+    r = run("report", capture, "-f", "folded")
+    assert r.code == 0 and ";main;" in r.out and "Tree.walk" in r.out, (r.err, r.out[-2000:])

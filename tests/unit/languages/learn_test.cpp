@@ -1,0 +1,136 @@
+// Learning from memory that a test makes: interpreters that never were, with their words in other places; and memory that lies.
+#include "programs/languages/cpython/learn.h"
+
+#include <cstring>
+#include <random>
+
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::languages;
+
+namespace {
+
+constexpr uint64_t kBase = 0x10000, kSize = 1 << 18;
+
+class Made final : public Pages {
+  public:
+    Made() : bytes_(kSize) {}
+    bool read(uint64_t address, std::span<std::byte> page) override {
+        if (address < kBase || address - kBase + page.size() > bytes_.size()) return false;
+        std::memcpy(page.data(), bytes_.data() + (address - kBase), page.size());
+        return true;
+    }
+    void put(uint64_t at, uint64_t value) { std::memcpy(bytes_.data() + (at - kBase), &value, 8); }
+    void put_text(uint64_t at, const char *text) { std::memcpy(bytes_.data() + (at - kBase), text, std::strlen(text) + 1); }
+    std::vector<std::byte> &bytes() { return bytes_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+struct Shape { // where an interpreter has what
+    uint64_t slot, first, second, code, previous, position, size, name, file, line, table, text;
+};
+
+constexpr uint64_t kTypes = kBase + 0x1000, kNames = kBase + 0x2000, kThread = kBase + 0x4000, kState = kBase + 0x6000,
+                   kBetween = kBase + 0x7000, kFrames = kBase + 0x8000, kCodes = kBase + 0x10000, kTexts = kBase + 0x20000;
+
+void build(Made &memory, const Shape &shape, unsigned frames) {
+    memory.put(kTypes + 32, shape.size);
+    memory.put(kTypes + 240, kNames);
+    const std::pair<const char *, uint64_t> members[] = {
+        {"co_filename", shape.file}, {"co_name", shape.name}, {"co_firstlineno", shape.line}, {"co_linetable", shape.table}};
+    uint64_t at = kNames, text = kNames + 0x400;
+    for (const auto &[name, offset] : members) {
+        memory.put_text(text, name);
+        memory.put(at, text);
+        memory.put(at + 16, offset);
+        at += 40, text += 32;
+    }
+    memory.put(kThread + shape.slot, kState);
+    memory.put(kState + shape.first, shape.second == UINT64_MAX ? kFrames : kBetween);
+    if (shape.second != UINT64_MAX) memory.put(kBetween + shape.second, kFrames);
+    for (unsigned i = 0; i < frames; ++i) {
+        const uint64_t frame = kFrames + i * 0x100, code = kCodes + i * 0x400, file = kTexts + i * 0x100;
+        memory.put(frame + shape.code, code);
+        memory.put(frame + shape.previous, i + 1 < frames ? frame + 0x100 : 0);
+        memory.put(frame + shape.position, code + shape.size + 2 * i);
+        memory.put(code + 8, kTypes);
+        memory.put(code + shape.file, file);
+        memory.put(file + 16, 5);
+        memory.put_text(file + shape.text, "/x.py");
+    }
+}
+
+std::optional<cpython::Layout> learnt(Made &memory, std::string &why, std::span<const LanguageProcess> refuted = {}) {
+    Memory reader(memory);
+    cpython::Build of;
+    of.code_type = kTypes;
+    of.version = 0x030b02f0;
+    return cpython::learn(reader, of, Arch::x86_64, kThread, refuted, why);
+}
+
+} // namespace
+
+TEST_CASE("learn: words are found wherever a build has them") {
+    const Shape shapes[] = {
+        {792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48},         // 3.11
+        {808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40},  // 3.13
+        {0x180, 16, UINT64_MAX, 40, 64, 16, 160, 96, 24, 48, 88, 40}, // none that there is
+    };
+    for (const Shape &shape : shapes) {
+        Made memory;
+        build(memory, shape, 6);
+        std::string why;
+        const auto layout = learnt(memory, why);
+        REQUIRE_MESSAGE(layout, why);
+        CHECK(layout->process.start == shape.slot);
+        CHECK(layout->process.hops == (shape.second == UINT64_MAX ? 1 : 2));
+        CHECK(layout->process.hop[0] == shape.first);
+        CHECK(layout->process.code == shape.code);
+        CHECK(layout->process.previous == shape.previous);
+        CHECK(layout->process.position == shape.position);
+        CHECK(layout->process.file == shape.file);
+        CHECK(layout->process.line == shape.line);
+        CHECK(layout->text == shape.text);
+        CHECK(layout->frames == 6);
+        // A way that didn't agree with native stacks isn't given again.
+        const auto other = learnt(memory, why, std::span(&layout->process, 1));
+        const LanguageProcess &way = layout->process;
+        if (other)
+            CHECK((other->process.start != way.start || other->process.hops != way.hops || other->process.hop[1] != way.hop[1]));
+        else
+            CHECK(why.find("agree") != why.npos);
+    }
+}
+
+TEST_CASE("learn: stacks of two functions prove nothing") {
+    Made memory;
+    build(memory, {792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48}, 2);
+    std::string why;
+    CHECK_FALSE(learnt(memory, why));
+    CHECK(why == "its stacks have 2 Python functions, and it takes 3 of them");
+}
+
+TEST_CASE("learn: a circle of frames, rubbish, and missing memory end") {
+    const Shape shape{792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48};
+    std::string why;
+    {
+        Made memory;
+        build(memory, shape, 6);
+        memory.put(kFrames + 5 * 0x100 + shape.previous, kFrames);
+        CHECK_FALSE(learnt(memory, why));
+    }
+    std::mt19937_64 random(11);
+    for (int round = 0; round < 60; ++round) {
+        Made memory;
+        build(memory, shape, 6);
+        for (int n = 0; n < 400; ++n)
+            memory.put(kBase + random() % (kSize / 8) * 8, random() % 2 ? kBase + random() % kSize / 8 * 8 : random());
+        (void)learnt(memory, why);
+    }
+    Made nothing;
+    nothing.bytes().clear();
+    CHECK_FALSE(learnt(nothing, why));
+}
