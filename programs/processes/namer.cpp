@@ -102,6 +102,7 @@ void Namer::name_user(uint32_t place) {
     bool begins = false;
     if (at.module != kNone && modules_[at.module].kind == ModuleKind::script) {
         frame->module = modules_[at.module].path;
+        frame->address = 0; // it isn't in memory as code
         if (auto its = source_.in_script(at.file_offset)) {
             frame->symbol = std::move(its->function);
             frame->file = std::move(its->file);

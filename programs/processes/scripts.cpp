@@ -251,7 +251,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         [&](uint32_t number) {
             FrameLocation frame;
             frame.module = build.script;
-            frame.file_offset = number;
+            frame.file_offset = frame.address = number; // the tree tells places apart by one of the two
             merged_.push_back(frame);
         });
     ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : astray_);

@@ -185,8 +185,12 @@ void Recorder::event(const Event &event) {
     put(p, uint64_t{thread});
     writer_.put_time(p, header.time);
     put(p, uint64_t{header.cpu});
-    put(p, uint64_t{(header.unreadable ? kHasUnreadable : 0u) | (header.duration ? kHasDuration : 0u) |
-                    (header.frame ? kHasFrame : 0u) | (functions_.empty() ? 0u : kHasFunctions)});
+    uint64_t has = 0;
+    if (header.unreadable) has |= kHasUnreadable;
+    if (header.duration) has |= kHasDuration;
+    if (header.frame) has |= kHasFrame;
+    if (!functions_.empty()) has |= kHasFunctions;
+    put(p, has);
     if (header.unreadable) put(p, uint64_t{header.unreadable});
     if (header.duration) put(p, header.duration);
     if (header.frame) put_signed(p, static_cast<int64_t>(header.frame - std::exchange(last_frame_, header.frame)));
