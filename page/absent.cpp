@@ -79,7 +79,7 @@ namespace trace {
 
 // Of events that probes send.
 std::string constant_name(std::string_view, std::string_view, uint64_t) { return {}; }
-std::string_view system_call_name(int32_t, bool) { return {}; }
+std::string_view system_call_name(int32_t, Arch) { return {}; }
 
 } // namespace trace
 

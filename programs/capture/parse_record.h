@@ -8,7 +8,6 @@
 #include <span>
 
 #include "programs/capture/record_head.h"
-#include "programs/languages/layout.h"
 #include "runtime/base/bytes.h"
 
 namespace rawbpf::inline v0 {
@@ -25,7 +24,7 @@ struct RecordStacks {
 [[nodiscard]] inline std::optional<RecordStacks> stacks_of(const RecordHead &head, Bytes record, size_t fixed) {
     const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
     const size_t kernel = usable(head.kernel_bytes), user = usable(head.user_bytes);
-    const size_t words = LANGUAGE_WORDS(head.ending), listed = words * 8;
+    const size_t words = RAWBPF_LANGUAGE_WORDS(head.ending), listed = words * 8;
     if (kernel % 8 != 0 || user % 8 != 0 || kernel + user + listed > record.size() - fixed) return std::nullopt;
     const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + fixed);
     RecordStacks out{{frames, kernel / 8}, {frames + kernel / 8, user / 8}, record.subspan(fixed + kernel + user), {}};

@@ -18,6 +18,9 @@
 #define RAWBPF_STACK_FRAMES 127
 #define RAWBPF_STACK_BYTES (RAWBPF_STACK_FRAMES * 8)
 
+/// Of RecordHead.ending: words of an interpreter's frames (programs/languages), which end the record.
+#define RAWBPF_LANGUAGE_WORDS(ending) ((ending) >> 16)
+
 #ifdef __cplusplus
 namespace rawbpf::inline v0 {
 #endif

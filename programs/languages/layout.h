@@ -35,8 +35,7 @@
 #define LANGUAGE_LEARN 1     /* nothing is known of its build yet: only the thread pointer is sent */
 #define LANGUAGE_BY_THREAD 2 /* `start` counts from the thread pointer; else it is an address */
 
-/* Of RecordHead.ending: words of language frames behind everything else; a LanguageCode, which is no stack. */
-#define LANGUAGE_WORDS(ending) ((ending) >> 16)
+/* Of RecordHead.ending: this is a LanguageCode, and no stack. */
 #define LANGUAGE_IS_CODE 0x8000
 
 /* Of word 1. */

@@ -155,7 +155,7 @@ void Scripts::judge(uint32_t module, Build &build, Merged how) {
     if (build.judged >= kJudged) return;
     ++build.judged;
     build.astray += how == Merged::astray;
-    if (build.judged < kJudged || build.astray * 4 < kJudged) return;
+    if (build.judged < kJudged || build.astray * 2 < kJudged) return;
     build.refuted.push_back(build.layout->process);
     build.layout.reset();
     for (auto &[pid, its] : processes_)
@@ -256,7 +256,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         });
     ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : astray_);
     cut_ += cut;
-    judge(process->second.module, build, how);
+    if (rooted && !cut) judge(process->second.module, build, how); // of others the sides may differ for other reasons
     if (!merged_.empty()) native.swap(merged_);
 }
 

@@ -86,7 +86,7 @@ def python_functions_and_lines_are_those_that_python_says():
             names = [f["symbol"].split(".")[-1] for f in reversed(frames)]
             files = {f["file"] for f in frames}
             right += names == [name for _, name in said] and [f["line"] for f in reversed(frames)][:-1] == [int(line) for line, _ in said][:-1] and files == {script}
-        assert right == len(records), (python, right, len(records), [(f["symbol"], f["line"]) for f in records[0]], said)
+        assert right == len(records), (python, right, len(records), [[(f["symbol"], f["line"]) for f in record] for record in (records[0], records[-1])], said)
         ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
         # While it starts, it imports: native and Python's stacks change between two instructions.
         assert ledger["merged"] + ledger["one_more"] >= 0.95 * sum(ledger.values()), ledger

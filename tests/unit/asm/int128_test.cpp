@@ -19,18 +19,18 @@ TEST_CASE("int128: the project's own numbers, by hand") {
     static_assert(Own(-1).low() == UINT64_MAX && Own(-1).high() == UINT64_MAX);
     static_assert(Own(UINT64_MAX).high() == 0);
     static_assert(Own(INT64_MIN) < 0 && Own(INT64_MIN) == -(Own(1) << 63));
-    static_assert(Own(UINT64_MAX) + 1 == Own(1) << 64);
+    static_assert(Own(UINT64_MAX) + 1 == (Own(1) << 64));
     static_assert(OwnUnsigned(Own(-1)) > kTwo64 && Own(-1) < Own(0));
     static_assert(Own(7) / -2 == -3 && Own(7) % -2 == 1 && Own(-7) / 2 == -3 && Own(-7) % 2 == -1);        // towards 0, as C's
     static_assert(Own(UINT64_MAX) * UINT64_MAX == (Own(1) << 127) - (Own(1) << 65) + 1 + (Own(1) << 127)); // modulo 2^128
     static_assert((kTwo64 * 10) / kTwo64 == 10 && (kTwo64 * 10 + 3) % kTwo64 == 3);
-    static_assert(Own(-5) >> 1 == -3 && OwnUnsigned(Own(-1)) >> 127 == 1 && Own(-1) >> 127 == -1);
-    static_assert(Own(5) << 64 >> 64 == 5 && Own(5) << 0 == 5 && (Own(5) << 100) >> 100 == 5);
+    static_assert((Own(-5) >> 1) == -3 && (OwnUnsigned(Own(-1)) >> 127) == 1 && (Own(-1) >> 127) == -1);
+    static_assert(((Own(5) << 64) >> 64) == 5 && (Own(5) << 0) == 5 && (Own(5) << 100) >> 100 == 5);
     static_assert(static_cast<int64_t>(Own(-9)) == -9 && static_cast<uint8_t>(Own(0x1ff)) == 0xff);
     static_assert(static_cast<bool>(kTwo64) && !static_cast<bool>(Own()));
     // FNV-1a's first step.
-    constexpr OwnUnsigned kBasis = OwnUnsigned(uint64_t{0x6c62272e07bb0142}) << 64 | uint64_t{0x62b821756295c58d};
-    constexpr OwnUnsigned kHash = (kBasis ^ 'a') * (OwnUnsigned(1) << 88 | 0x13b);
+    constexpr OwnUnsigned kBasis = (OwnUnsigned(uint64_t{0x6c62272e07bb0142}) << 64) | uint64_t{0x62b821756295c58d};
+    constexpr OwnUnsigned kHash = (kBasis ^ 'a') * ((OwnUnsigned(1) << 88) | 0x13b);
     CHECK(kHash.high() == 0xd228cb696f1a8caf);
     CHECK(kHash.low() == 0x78912b704e4a8964);
 }
