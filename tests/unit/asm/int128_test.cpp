@@ -25,7 +25,7 @@ TEST_CASE("int128: the project's own numbers, by hand") {
     static_assert(Own(UINT64_MAX) * UINT64_MAX == (Own(1) << 127) - (Own(1) << 65) + 1 + (Own(1) << 127)); // modulo 2^128
     static_assert((kTwo64 * 10) / kTwo64 == 10 && (kTwo64 * 10 + 3) % kTwo64 == 3);
     static_assert((Own(-5) >> 1) == -3 && (OwnUnsigned(Own(-1)) >> 127) == 1 && (Own(-1) >> 127) == -1);
-    static_assert(((Own(5) << 64) >> 64) == 5 && (Own(5) << 0) == 5 && (Own(5) << 100) >> 100 == 5);
+    static_assert(((Own(5) << 64) >> 64) == 5 && (Own(5) << 0) == 5 && ((Own(5) << 100) >> 100) == 5);
     static_assert(static_cast<int64_t>(Own(-9)) == -9 && static_cast<uint8_t>(Own(0x1ff)) == 0xff);
     static_assert(static_cast<bool>(kTwo64) && !static_cast<bool>(Own()));
     // FNV-1a's first step.
