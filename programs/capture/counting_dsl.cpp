@@ -24,11 +24,11 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/mix_dsl.h"
+
 namespace rawbpf::inline v0 {
 
 namespace {
-
-constexpr uint64_t kMultiplier = 0xbf58476d1ce4e5b9; // of splitmix64
 
 struct Hashing {
     uint64_t record; // pointer
@@ -54,18 +54,9 @@ void complete_counting_maps(ObjectSpec &spec, uint32_t stacks) {
 StackCounting::StackCounting(Builder &b, const StackCountingOptions &options)
     : options_(options), stacks_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "counted_stacks", 4, 4, 1)) {}
 
-// r4 is the hash, r5 the word, r3 the multiplier.
-void StackCounting::mix_in(Code &f) const {
-    f.xor_(r4, r5);
-    f.mul(r4, r3);
-    f.mov(r5, r4);
-    f.rsh(r5, 32);
-    f.xor_(r4, r5);
-}
-
 void StackCounting::mix(Code &f, const std::vector<Mem> &words) const {
     f.load_imm64(r4, options_.seed);
-    f.load_imm64(r3, kMultiplier);
+    f.load_imm64(r3, kMixMultiplier);
     for (const Mem &word : words) {
         f.load<uint64_t>(r5, word);
         mix_in(f);
@@ -84,7 +75,7 @@ void StackCounting::mix_frames(Code &f, const CountedRecord::Frames &frames) con
         g.add(r0, r1);
         g.load<uint64_t>(r5, r0 + runtime(frames.at));
         g.load<uint64_t>(r4, r2 + runtime(offsetof(Hashing, hash)));
-        g.load_imm64(r3, kMultiplier);
+        g.load_imm64(r3, kMixMultiplier);
         mix_in(g);
         g.store<uint64_t>(r2 + runtime(offsetof(Hashing, hash)), r4);
     });
@@ -118,7 +109,7 @@ void StackCounting::count(Code &f, const Slot &zero, const CountedRecord &record
     f.load<uint64_t>(r1, RAWBPF_AT(hashing, Hashing, record));
     f.read_field<uint32_t>(r5, r1, "task_struct.self_exec_id");
     f.load_imm64(r4, options_.seed);
-    f.load_imm64(r3, kMultiplier);
+    f.load_imm64(r3, kMixMultiplier);
     mix_in(f);
     f.load<uint64_t>(r5, RAWBPF_AT(hashing, Hashing, hash));
     mix_in(f);

@@ -45,7 +45,6 @@ class StackCounting {
     void sent(Code &f);
 
   private:
-    void mix_in(Code &f) const;
     void mix_frames(Code &f, const CountedRecord::Frames &frames) const;
     StackCountingOptions options_;
     MapRef stacks_;

@@ -14,14 +14,14 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/mix_dsl.h"
 #include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0 {
 
 namespace {
 
-constexpr uint64_t kMultiplier = 0xbf58476d1ce4e5b9; // of splitmix64
-constexpr uint32_t kCodes = 16384;                   // that are known to have been sent; the oldest are sent again
+constexpr uint32_t kCodes = 16384; // that are known to have been sent; the oldest are sent again
 constexpr uint32_t kProcesses = 4096;
 
 // What a walk keeps, one a CPU.
@@ -39,15 +39,6 @@ struct LanguageState {
 Mem at(size_t offset) { return r6 + runtime(static_cast<int64_t>(offset)); }
 
 #define STATE(member) at(offsetof(LanguageState, member))
-
-// r4 is the hash, r5 the word, r3 the multiplier.
-void mix_in(Code &g) {
-    g.xor_(r4, r5);
-    g.mul(r4, r3);
-    g.mov(r5, r4);
-    g.rsh(r5, 32);
-    g.xor_(r4, r5);
-}
 
 } // namespace
 
@@ -129,7 +120,7 @@ struct LanguageWalk::Emit {
         g.call(helper::probe_read_user, STATE(object), r2, r7);
         g.jump_if(r0 != 0, out);
 
-        g.load_imm64(r3, kMultiplier);
+        g.load_imm64(r3, kMixMultiplier);
         g.load<uint32_t>(r4, STATE(pid));
         g.mov(r5, r7);
         mix_in(g);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include <elf.h>
 #include <linux/bpf.h>
 
 #include "programs/languages/cpython/lines.h"
@@ -30,9 +29,8 @@ constexpr size_t kMostPositions = 1 << 20;
 constexpr std::string_view kTrampoline = "<interpreter trampoline>"; // 3.12's shim
 
 /// What is added to the file's addresses where `mapping` has it; nullopt: no code of the file lies there.
-std::optional<uint64_t> bias_of(const elf::Elf &file, const ProcessTable::Mapping &mapping) {
-    for (const elf::Segment &segment : file.segments()) {
-        if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+std::optional<uint64_t> bias_of(const cpython::Interpreter &file, const ProcessTable::Mapping &mapping) {
+    for (const elf::Segment &segment : file.code) {
         const uint64_t first = segment.offset / 4096 * 4096;
         if (mapping.file_offset < first || mapping.file_offset >= segment.offset + segment.file_size) continue;
         return mapping.start - (mapping.file_offset + (segment.address - segment.offset));
@@ -73,13 +71,8 @@ void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
         const auto known = processes_.find(pid);
         if (known != processes_.end() && known->second.module == mapping.module) return;
-        if (!build_of(mapping.module, pid, mapping)) continue;
-        sys::Because why("where an interpreter is in memory");
-        auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
-        if (!opened) continue;
-        const auto bytes = sys::map_file(opened->file, opened->path);
-        const auto file = bytes ? elf::Elf::parse(bytes->bytes(), opened->path) : Unexpected(bytes.error());
-        const auto bias = file ? bias_of(*file, mapping) : std::nullopt;
+        const Build *build = build_of(mapping.module, pid, mapping);
+        const auto bias = build ? bias_of(build->file, mapping) : std::nullopt;
         if (!bias) continue;
         Process &process = processes_[pid];
         process = {};
@@ -167,7 +160,7 @@ void Scripts::judge(uint32_t module, Build &build, Merged how) {
 
 bool Scripts::take_code(Bytes record) {
     constexpr size_t kHead = offsetof(LanguageCode, table);
-    if (record.size() < sizeof(RecordHead)) return false;
+    if (!on() || record.size() < sizeof(RecordHead)) return false;
     const auto head = load<RecordHead>(record.data());
     if (head.kernel_bytes != 0 || head.user_bytes != 0 || (head.ending & 0xffff) != LANGUAGE_IS_CODE) return false;
     if (record.size() < kHead || functions_.size() >= kMostFunctions) return true;

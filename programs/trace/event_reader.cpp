@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "programs/trace/decode.h"
+#include "programs/trace/event_sample.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/unwind/layout.h"
@@ -126,6 +127,7 @@ Result<void> EventReader::read_event(Cursor &in) {
         std::memcpy(record_.data() + sizeof header + 8 * i, &its.last[i], sizeof its.last[i]);
     }
     for (const Blob &blob : its.layout.blobs) TRY(read_blob(in, blob));
+    event_.stack = sample_of(header);
     if (settings_.stack) TRY(read_stack(in, event_.stack));
     Event &event = event_.event;
     event.header = header;
@@ -137,13 +139,6 @@ Result<void> EventReader::read_event(Cursor &in) {
             const uint32_t place = TRY(in.reference(reader_.tree().places().size(), "place"));
             if (place != processes::kNone) event_.functions.emplace_back(as_address(one.type, event.value(one.value)), place);
         }
-    processes::InternedSample &stack = event_.stack;
-    stack.t_ns = header.time;
-    stack.pid = header.pid;
-    stack.tid = header.tid;
-    stack.cpu = header.cpu;
-    stack.origin = header.place;
-    std::memcpy(stack.comm, header.comm, sizeof stack.comm);
     PlaceCounts &counts = spent_.counts[its.place];
     ++counts.counts.fired;
     ++counts.shown;

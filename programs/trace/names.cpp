@@ -8,6 +8,7 @@
 
 #include "asm/machines.h"
 #include "programs/render/text.h"
+#include "programs/trace/event_sample.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/invoke.h"
@@ -84,13 +85,7 @@ processes::InternedSample Names::locate(const Event &event) {
     processes::UserStack sent{header.pid, header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack())};
     const bool walked = following.walk(sent);
     const session::LocatedStacks located = tables_->locator.locate({sent, kernel.frames});
-    processes::InternedSample out;
-    out.t_ns = header.time;
-    out.pid = header.pid;
-    out.tid = header.tid;
-    out.cpu = header.cpu;
-    out.origin = header.place;
-    std::memcpy(out.comm, header.comm, sizeof out.comm);
+    processes::InternedSample out = sample_of(header);
     out.kernel = located.kernel;
     out.user = located.user;
     out.kernel_bytes = static_cast<int32_t>(kernel.frames.size() * 8);

@@ -2,27 +2,15 @@
 
 #include <algorithm>
 
+#include "runtime/symbols/utf8.h"
+
 namespace rawbpf::inline v0::languages::cpython {
 namespace {
 
 constexpr size_t kLength = 16, kState = 32;
 
-void append_utf8(std::string &out, uint32_t c) {
-    if (c < 0x80) {
-        out += static_cast<char>(c);
-    } else if (c < 0x800) {
-        out += static_cast<char>(0xc0 | c >> 6);
-        out += static_cast<char>(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        out += static_cast<char>(0xe0 | c >> 12);
-        out += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-        out += static_cast<char>(0x80 | (c & 0x3f));
-    } else {
-        out += static_cast<char>(0xf0 | (c >> 18 & 7));
-        out += static_cast<char>(0x80 | (c >> 12 & 0x3f));
-        out += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-        out += static_cast<char>(0x80 | (c & 0x3f));
-    }
+void append_character(std::string &out, uint32_t c) {
+    if (!symbols::append_utf8(out, c)) out += "\ufffd"; // half of a surrogate pair
 }
 
 // 6 bits a byte, the low ones first; 0x40: there are more.
@@ -112,7 +100,9 @@ std::optional<std::string> string_of(Bytes object, uint32_t text) {
         std::string out;
         for (size_t i = 0; i < count; ++i) {
             const std::byte *from = object.data() + at + i * kind;
-            append_utf8(out, kind == 1 ? static_cast<uint8_t>(*from) : kind == 2 ? load<uint16_t>(from) : load<uint32_t>(from));
+            append_character(out, kind == 1   ? static_cast<uint8_t>(*from)
+                                  : kind == 2 ? load<uint16_t>(from)
+                                              : load<uint32_t>(from));
         }
         if (count < length) out += "...";
         return out;

@@ -88,6 +88,8 @@ std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
     };
     if (address("_PyRuntime") == 0 || address("PyCode_Type") == 0) return std::nullopt;
     Interpreter out;
+    for (const elf::Segment &segment : file.segments())
+        if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0) out.code.push_back(segment);
     out.code_type = address("PyCode_Type");
     out.frame_type = address("PyFrame_Type");
     out.none = address("_Py_NoneStruct");

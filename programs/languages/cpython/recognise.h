@@ -17,7 +17,8 @@ struct Interpreter {
     struct Range {
         uint64_t start, end;
     };
-    std::vector<Range> evaluates; ///< offsets in the file: code that runs Python's functions, its cold part as well
+    std::vector<elf::Segment> code; ///< its executable parts
+    std::vector<Range> evaluates;   ///< offsets in the file: code that runs Python's functions, its cold part as well
 };
 
 /// nullopt: it isn't one.
