@@ -171,7 +171,7 @@ USUAL = (
     + works("an empty /dev", ("yes  CPU clock",),
             Case("an empty /dev", "profile --command-output null -f folded -- demo-workload 0.1", 2, ("opening /dev/null: No such file", "hint: mknod")))
     + [Case("a full disk", "asm count.asm -o new.o", 1, ("new.o: write: No space left on device", ROOM)),
-       Case("a full disk", "profile -F 499 --record a.rbpf -- demo-workload 0.1", 1, ("writing the capture: write: No space left on device", ROOM)),
+       Case("a full disk", "profile -F 499 --record a.rbpf -- demo-workload 0.1", 1, ("writing the recording: write: No space left on device", ROOM)),
        Case("a full disk", "profile -F 499 -f svg -o a.svg -- demo-workload 0.1", 1, ("a.svg: write: No space left on device", ROOM)),
        Case("a full disk", "profile -F 499 --json -o a.json -- demo-workload 0.1", 1, ("a.json: write: No space left on device", ROOM)),
        Case("a full disk", "trace -o t tracepoint:sched:sched_process_exec -- true", 1, ("t: write: No space left on device", ROOM)),
