@@ -29,7 +29,8 @@ constexpr size_t kMostHeld = 400;             // descriptors; the usual limit of
 constexpr size_t kMostUnused = kMostHeld / 2; // of files that no sample has been in: the others need their place
 constexpr uint64_t kReadAgainNs = 1'000'000'000;
 constexpr size_t kMostWarnings = 20;
-constexpr size_t kMostJits = 64; // perf maps in memory
+constexpr size_t kMostJits = 64;        // processes whose compiled code is known
+constexpr uint64_t kNewsNs = 5'000'000; // between two looks for what compilers have told
 
 } // namespace
 
@@ -73,18 +74,55 @@ void LiveSymbols::opened(uint32_t module_id, const Fd &file, const std::string &
     ++held_;
 }
 
-bool LiveSymbols::met_jit(uint32_t pid) {
-    if (jit_files_.size() >= kMostJits) return true; // the others are read by name, while their process or its /tmp is there
+bool LiveSymbols::met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) {
+    jits_.erase(pids[0]);                       // of an earlier process with this number
+    if (jits_.size() >= kMostJits) return true; // the others are opened when their names are asked for
+    return open_jit(pids, dump);
+}
+
+bool LiveSymbols::open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) {
+    const uint32_t pid = pids[0];
     sys::Because why("held open, so that the names of just-in-time compiled code outlive the process");
-    auto file = symbols::PerfMap::open(static_cast<int>(pid), {}, owner_);
-    if (!file) {
-        if (sys::is_unread(file.error())) missed(format("process {}: its compiled code has no names", pid), file.error());
-        jit_files_.erase(pid); // of an earlier process with this number
-        return false;
+    Jit jit;
+    if (dump) {
+        Module module;
+        module.path = dump->path;
+        module.device = dump->device;
+        module.inode = dump->inode;
+        if (auto opened = open_mapped(module, pids, dump->start, dump->end)) {
+            jit.file = std::move(opened->file);
+            jit.is_dump = true;
+        }
     }
-    jit_files_[pid] = std::move(*file);
-    jits_.erase(pid);
+    for (const uint32_t its : pids) { // a child of a fork has its parent's code
+        if (jit.file) break;
+        auto file = symbols::PerfMap::open(static_cast<int>(its), {}, owner_);
+        if (file)
+            jit.file = std::move(*file);
+        else if (its == pid && sys::is_unread(file.error()))
+            missed(format("process {}: its compiled code has no names", pid), file.error());
+    }
+    if (!jit.file) return false;
+    read(pid, jits_[pid] = std::move(jit));
     return true;
+}
+
+void LiveSymbols::read(uint32_t pid, Jit &jit) {
+    const uint64_t before = std::exchange(jit.read_ns, sys::monotonic_ns());
+    if (jit.damaged) return;
+    sys::Because why("what a just-in-time compiler has told of its code since the last look");
+    const auto news = jit.is_dump ? jit.dump.read_more(jit.file, before) : jit.map.read_more(jit.file, before);
+    if (news) return;
+    jit.damaged = true;
+    missed(format("process {}: some of its compiled code has no names", pid), news.error());
+}
+
+uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {
+    const auto at = jits_.find(pid);
+    if (at == jits_.end()) return 0;
+    Jit &jit = at->second;
+    if (t_ns > jit.read_ns && sys::monotonic_ns() > jit.read_ns + kNewsNs) read(pid, jit); // it may be newer than what was told
+    return jit.code().layer_at(address, t_ns);
 }
 
 std::optional<bool> LiveSymbols::is_program(uint32_t pid, const symbols::Region &region) {
@@ -218,25 +256,17 @@ void LiveSymbols::done_with(uint32_t module_id) {
     table.loaded = false;
 }
 
-std::optional<symbols::Name> LiveSymbols::in_memory(uint32_t pid, uint64_t address) {
-    if (jits_.size() > kMostJits) jits_.clear();
+std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64_t address, uint64_t layer) {
+    if (jits_.size() > 2 * kMostJits) jits_.clear();
     Jit &jit = jits_[pid];
-    if (jit.map) {
-        if (auto name = jit.map->find(address)) return name;
-    }
-    // A JIT appends to its map as it compiles.
+    if (auto name = jit.code().find(address, layer)) return name;
     const uint64_t now = sys::monotonic_ns();
     if (jit.read_ns != 0 && now - jit.read_ns < kReadAgainNs) return std::nullopt;
-    jit.read_ns = now;
-    sys::Because why("read the names that a just-in-time compiler wrote for its code");
-    const auto held = jit_files_.find(pid);
-    auto map = held != jit_files_.end() ? symbols::PerfMap::read(held->second)
-                                        : symbols::PerfMap::load(static_cast<int>(pid), {}, owner_);
-    if (map)
-        jit.map = std::move(*map);
-    else if (sys::is_unread(map.error()))
-        missed(format("process {}: its compiled code has no names", pid), map.error());
-    return jit.map ? jit.map->find(address) : std::nullopt;
+    if (jit.file)
+        read(pid, jit);
+    else if (!open_jit({pid}, nullptr))
+        jit.read_ns = now;
+    return jit.code().find(address, layer);
 }
 
 } // namespace rawbpf::inline v0::processes

@@ -9,7 +9,9 @@
 #include "programs/processes/process_table.h"
 #include "programs/processes/scripts.h"
 #include "runtime/base/fd.h"
+#include "runtime/symbols/jit_dump.h"
 #include "runtime/symbols/mapped_file.h"
+#include "runtime/symbols/perf_map.h"
 
 namespace rawbpf::inline v0::processes {
 
@@ -33,13 +35,14 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     uint32_t parent(uint32_t pid) override;
     void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
     void opened(uint32_t module_id, const Fd &file, const std::string &root) override;
-    bool met_jit(uint32_t pid) override;
+    bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) override;
+    uint64_t code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) override;
     std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
-    std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override;
+    std::optional<symbols::CompiledName> in_memory(uint32_t pid, uint64_t address, uint64_t layer) override;
     std::string build_id(uint32_t module_id, const Module &module) override;
     std::optional<ScriptFrame> in_script(uint64_t offset) override;
     std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
@@ -62,10 +65,18 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         bool lines_sought = false, lines_missed = false;
         std::unique_ptr<ModuleLines> lines;
     };
+    /// What a process tells of the code that it makes: a jitdump, else a perf map, both held open.
     struct Jit {
-        std::optional<symbols::PerfMap> map;
+        Fd file;
+        bool is_dump = false;
+        bool damaged = false; ///< nothing more is read of it
         uint64_t read_ns = 0;
+        symbols::PerfMap map;
+        symbols::JitDump dump;
+        [[nodiscard]] const symbols::CompiledCode &code() const { return is_dump ? dump.code() : map.code(); }
     };
+    bool open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump);
+    void read(uint32_t pid, Jit &jit);
     void missed(const std::string &what, const Error &error);
     void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);
     void load(Table &table, const Module &module);
@@ -78,7 +89,6 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::optional<uint32_t> owner_;
     std::unordered_map<uint32_t, Table> tables_; // by module
     std::unordered_map<uint32_t, Jit> jits_;     // by pid
-    std::unordered_map<uint32_t, Fd> jit_files_; // by pid: perf maps, held open since a process was seen to run such code
     size_t held_ = 0;
     bool kernel_warned_ = false, unread_ = false;
     std::vector<std::string> warnings_;

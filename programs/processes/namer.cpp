@@ -113,7 +113,11 @@ void Namer::name_user(uint32_t place) {
         const uint64_t back = at.caller ? 1 : 0;
         std::optional<symbols::Name> name;
         if (module.kind == ModuleKind::anonymous) {
-            name = source_.in_memory(at.pid, at.address - back);
+            if (auto its = source_.in_memory(at.pid, at.address - back, at.file_offset)) {
+                name = std::move(its->name);
+                frame->file = std::move(its->file);
+                frame->line = its->line;
+            }
         } else {
             frame->file_offset = at.file_offset;
             name = source_.in_module(at.module, module, at.file_offset - back);
@@ -179,7 +183,9 @@ void Namer::give(uint32_t place, Frame &&name) {
     const FrameLocation &at = tree_.places()[place];
     Slot &into = slot(place);
     name.address = at.address;
-    name.file_offset = at.file_offset;
+    const ModuleKind kind = at.module == kNone ? ModuleKind::file : modules_[at.module].kind;
+    if (kind == ModuleKind::script) name.address = 0; // as in name_user()
+    name.file_offset = kind == ModuleKind::script || kind == ModuleKind::anonymous ? 0 : at.file_offset;
     name.kernel = at.kernel;
     into.begins = !at.kernel && begins_thread(name.symbol);
     into.frame = std::make_shared<Frame>(std::move(name));

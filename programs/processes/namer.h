@@ -10,6 +10,7 @@
 #include "programs/processes/source_lines.h"
 #include "programs/processes/stacks.h"
 #include "programs/render/frame.h"
+#include "runtime/symbols/compiled_code.h"
 #include "runtime/symbols/symbols.h"
 
 namespace rawbpf::inline v0::processes {
@@ -26,8 +27,8 @@ class SymbolSource {
     virtual std::optional<uint64_t> begin_of(uint32_t /*module_id*/, const Module & /*module*/, uint64_t /*file_offset*/) {
         return std::nullopt;
     }
-    /// The function at an address that some process made at run time.
-    virtual std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) = 0;
+    /// The function at an address that some process made at run time; `layer`: MapsSource::code_layer() of then.
+    virtual std::optional<symbols::CompiledName> in_memory(uint32_t pid, uint64_t address, uint64_t layer) = 0;
     /// What an interpreter runs, of a module of kind script.
     virtual std::optional<ScriptFrame> in_script(uint64_t /*offset*/) { return std::nullopt; }
     /// The module's build-id, empty when it has none or can't be read.

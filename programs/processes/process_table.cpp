@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "runtime/base/stable_sort.h"
+#include "runtime/symbols/jit_dump.h"
 
 namespace rawbpf::inline v0::processes {
 
@@ -24,7 +25,8 @@ namespace {
 constexpr uint64_t kLookAgainNs = 1'000'000'000;
 constexpr uint8_t kVainLooks = 3;
 constexpr uint8_t kJitLooks = 10;
-constexpr uint64_t kJitLookAgainNs = 100'000'000;
+constexpr uint64_t kJitLookAgainNs = 100'000'000; // then each second: a runtime may be asked for its names at any time
+constexpr uint8_t kJitFound = UINT8_MAX;
 constexpr uint8_t kSweepsKept = 2;
 constexpr int kAncestors = 8;
 constexpr size_t kMostMemoryFiles = 4096;
@@ -303,6 +305,33 @@ void ProcessTable::meet(const Mapping &mapping, uint32_t pid, const Process &pro
     source_.met(module, modules_[module], pids, mapping.start, mapping.end);
 }
 
+void ProcessTable::meet_compiled_code(uint32_t pid, Process &process, uint64_t now_ns) {
+    if (now_ns - process.jit_looked_ns < (process.jit_looks < kJitLooks ? kJitLookAgainNs : kLookAgainNs)) return;
+    process.jit_looked_ns = now_ns;
+    std::vector<uint32_t> pids{pid};
+    for (const Process *at = &process; at->exec_ns == 0 && at->parent != 0 && pids.size() < kAncestors;) {
+        pids.push_back(at->parent);
+        const auto found = processes_.find(at->parent);
+        if (found == processes_.end()) break;
+        at = &found->second;
+    }
+    std::optional<symbols::Region> dump;
+    for (const Mapping &mapping : *process.image) {
+        const Module &module = modules_[mapping.module];
+        if (module.kind != ModuleKind::file || !symbols::is_jit_dump_name(module.path)) continue;
+        dump.emplace();
+        dump->start = mapping.start;
+        dump->end = mapping.end;
+        dump->path = module.path;
+        dump->device = module.device;
+        dump->inode = module.inode;
+    }
+    if (source_.met_jit(pids, dump ? &*dump : nullptr))
+        process.jit_looks = kJitFound;
+    else if (process.jit_looks < kJitLooks)
+        ++process.jit_looks;
+}
+
 ProcessTable::Process &ProcessTable::known(uint32_t pid, uint64_t now_ns) {
     auto found = processes_.find(pid);
     if (found == processes_.end() || !found->second.looked) {
@@ -336,10 +365,8 @@ FrameLocation ProcessTable::locate(uint32_t pid, uint64_t address, bool caller, 
     const Module &module = modules_[mapping->module];
     if (module.kind == ModuleKind::anonymous) {
         place.pid = pid;
-        if (process->jit_looks < kJitLooks && now_ns - process->jit_looked_ns >= kJitLookAgainNs) {
-            process->jit_looked_ns = now_ns;
-            process->jit_looks = source_.met_jit(pid) ? kJitLooks : static_cast<uint8_t>(process->jit_looks + 1);
-        }
+        if (process->jit_looks != kJitFound) meet_compiled_code(pid, *process, now_ns);
+        place.file_offset = source_.code_layer(pid, wanted, now_ns);
     } else {
         place.file_offset = address - mapping->start + mapping->file_offset;
     }

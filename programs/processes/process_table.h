@@ -40,8 +40,12 @@ class MapsSource {
     /// Whether a file in memory (memfd_create) that the process has mapped there is a program or a library, which one can be
     /// started from; else it is code that was made at run time. nullopt: it is gone.
     virtual std::optional<bool> is_program(uint32_t /*pid*/, const symbols::Region & /*region*/) { return false; }
-    /// A process was sampled in code made at run time: the chance to get hold of its names. False: there are none yet.
-    virtual bool met_jit(uint32_t pid) = 0;
+    /// A process was sampled in code made at run time: the chance to get hold of its names. `pids`: it, then those it was forked
+    /// from, nearest first, whose code it still has. `dump`: a jitdump that it has mapped; nullptr: none. False: there are no
+    /// names yet.
+    virtual bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) = 0;
+    /// Which function lay at an address made at run time then: a number that in_memory() (namer.h) is asked with.
+    virtual uint64_t code_layer(uint32_t /*pid*/, uint64_t /*address*/, uint64_t /*t_ns*/) { return 0; }
 };
 
 class ProcessTable {
@@ -138,7 +142,7 @@ class ProcessTable {
         bool sampled = false;
         bool no_user_memory = false; // its maps could be read and were empty: a kernel thread
         uint8_t vain_looks = 0;      // how often reading the maps again explained nothing
-        uint8_t jit_looks = 0;       // how often its code's names were looked for; kJitLooks: no more
+        uint8_t jit_looks = 0;       // how often its code's names were looked for; kJitFound: no more
         uint64_t jit_looked_ns = 0;
         uint64_t looked_ns = 0;
         uint8_t exits = 0;        // sweeps since its exit; 0: alive
@@ -159,6 +163,7 @@ class ProcessTable {
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void mark(uint32_t pid, Process &process);
     void meet(const Mapping &mapping, uint32_t pid, const Process &process);
+    void meet_compiled_code(uint32_t pid, Process &process, uint64_t now_ns);
 
     MapsSource &source_;
     ModuleTable modules_;

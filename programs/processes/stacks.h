@@ -57,10 +57,12 @@ class ModuleTable {
 
 /// Where a frame is.
 struct FrameLocation {
-    uint64_t address = 0;     ///< in its process (of the first process that it was seen in, when places are shared)
-    uint64_t file_offset = 0; ///< with a module of kind file or vdso
-    uint32_t module = kNone;  ///< kNone: kernel, or in no known mapping
-    uint32_t pid = 0;         ///< for anonymous memory, where an address means something only within its process; else 0
+    uint64_t address = 0; ///< in its process (of the first process that it was seen in, when places are shared)
+    /// With a module of kind file or vdso; of memory made at run time which of the functions that lay there one after the other
+    /// (MapsSource::code_layer()).
+    uint64_t file_offset = 0;
+    uint32_t module = kNone; ///< kNone: kernel, or in no known mapping
+    uint32_t pid = 0;        ///< for anonymous memory, where an address means something only within its process; else 0
     bool kernel = false;
     bool caller = false; ///< a return address: the call is the instruction before it
 };

@@ -21,7 +21,7 @@ class FileSymbols : public processes::SymbolSource {
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t>) override { return {}; }
     std::optional<symbols::Name> in_module(uint32_t module_id, const processes::Module &module, uint64_t file_offset) override;
     std::optional<uint64_t> begin_of(uint32_t module_id, const processes::Module &module, uint64_t file_offset) override;
-    std::optional<symbols::Name> in_memory(uint32_t, uint64_t) override { return std::nullopt; }
+    std::optional<symbols::CompiledName> in_memory(uint32_t, uint64_t, uint64_t) override { return std::nullopt; }
     std::string build_id(uint32_t, const processes::Module &module) override { return module.build_id; }
     std::vector<processes::SourceFrame> in_source(uint32_t module_id, const processes::Module &module,
                                                   uint64_t file_offset) override;

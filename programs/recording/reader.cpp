@@ -103,6 +103,10 @@ Result<void> Reader::read_name(Cursor &in, Visitor &visitor) {
     frame.symbol = TRY(in.text());
     frame.symbol_offset = TRY(in.number());
     frame.module = TRY(in.text());
+    if (!in.done()) {
+        frame.file = TRY(in.text());
+        frame.line = TRY(in.number_32());
+    }
     visitor.name(place, std::move(frame));
     return {};
 }

@@ -88,6 +88,10 @@ void Writer::name(uint32_t place, const Frame &frame) {
     put(p, std::string_view(frame.symbol));
     put(p, frame.symbol_offset);
     put(p, std::string_view(frame.module));
+    if (!frame.file.empty()) {
+        put(p, std::string_view(frame.file));
+        put(p, uint64_t{frame.line});
+    }
     chunk(kName, p);
 }
 

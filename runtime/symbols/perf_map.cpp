@@ -10,15 +10,12 @@
 // regular file, and must belong to the process's own user, to root or to us (perf asks the same).
 #include "runtime/symbols/perf_map.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include <fcntl.h>
 
 #include "runtime/base/fail.h"
-#include "runtime/base/stable_sort.h"
-#include "runtime/symbols/demangle.h"
 #include "runtime/symbols/long_names.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/file.h"
@@ -29,8 +26,6 @@ namespace rawbpf::inline v0::symbols {
 namespace {
 
 constexpr size_t kMaxFile = 256 << 20, kMostMemory = 48 << 20;
-constexpr uint64_t kMaxFunction = UINT32_MAX;
-constexpr int kMaxOverlaps = 64; // how many older functions may lie over an address before we stop looking
 
 // The pid that the process knows itself by: the innermost of its pid namespaces, the last number of "NSpid:" (Linux 4.1).
 int pid_inside(int pid) {
@@ -75,79 +70,67 @@ Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<ui
     return read(TRY(open(pid, root, owner)));
 }
 
+Result<PerfMap> PerfMap::read(const Fd &file) {
+    PerfMap map;
+    (void)TRY(map.read_more(file, 0));
+    map.add(map.rest_, 0); // a last line without its end
+    map.code_.settle();
+    return map;
+}
+
 // The runtime may be writing on, and the file is whoever's: it is read piece by piece, only what is kept takes memory, and the
 // end of a line that is longer than any name is passed over.
-Result<PerfMap> PerfMap::read(const Fd &file) {
+Result<bool> PerfMap::read_more(const Fd &file, uint64_t since_ns) {
     constexpr size_t kPiece = 256 << 10, kLongestLine = kLongestName + 64; // two numbers in front of the name
-    PerfMap map;
-    std::string text; // a line that isn't whole yet, and the next piece
-    bool passing_over = false;
-    for (uint64_t offset = 0;;) {
-        const size_t kept = text.size();
-        text.resize(kept + kPiece);
-        const size_t n = TRY_IN(sys::pread(file.get(), text.data() + kept, kPiece, offset), "reading a perf map");
-        text.resize(kept + n);
-        offset += n;
-        if (offset > kMaxFile) return fail(Errc::bad_input, "a perf map has more than {} bytes", kMaxFile);
-        std::string_view rest = text;
+    const struct stat st = TRY_IN(sys::stat_fd(file.get()), "reading a perf map");
+    const bool anew = static_cast<uint64_t>(st.st_size) < offset_;
+    if (anew) *this = {};
+    const uint64_t before = offset_;
+    while (true) {
+        const size_t kept = rest_.size();
+        rest_.resize(kept + kPiece);
+        auto n = sys::pread(file.get(), rest_.data() + kept, kPiece, offset_);
+        rest_.resize(kept + n.value_or(0));
+        if (!n) return Unexpected(in_context(std::move(n).error(), "reading a perf map"));
+        if (*n == 0) break;
+        offset_ += *n;
+        if (offset_ > kMaxFile) return fail(Errc::bad_input, "a perf map has more than {} bytes", kMaxFile);
+        std::string_view rest = rest_;
         for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1))
-            if (!std::exchange(passing_over, false)) map.add(rest.substr(0, end));
-        if (map.memory() > kMostMemory)
-            return fail(Errc::bad_input, "the names of a perf map take more than {} bytes", kMostMemory);
-        const bool long_line = rest.size() > kLongestLine;
-        if ((n == 0 || long_line) && !passing_over) map.add(rest);
-        if (n == 0) break;
-        if (long_line) {
-            passing_over = true;
+            if (!std::exchange(passing_over_, false)) add(rest.substr(0, end), since_ns);
+        if (memory() > kMostMemory) return fail(Errc::bad_input, "the names of a perf map take more than {} bytes", kMostMemory);
+        if (rest.size() > kLongestLine) {
+            if (!std::exchange(passing_over_, true)) add(rest, since_ns);
             rest = {};
         }
-        text.erase(0, text.size() - rest.size());
+        rest_.erase(0, rest_.size() - rest.size());
     }
-    map.sort();
-    return map;
+    rest_.shrink_to_fit();
+    code_.settle();
+    return anew || offset_ != before;
 }
 
 PerfMap PerfMap::parse(std::string_view text) {
     PerfMap map;
-    while (!text.empty()) map.add(take_line(text));
-    map.sort();
+    while (!text.empty()) map.add(take_line(text), 0);
+    map.code_.settle();
     return map;
 }
 
-void PerfMap::add(std::string_view line) {
+void PerfMap::add(std::string_view line, uint64_t since_ns) {
     TextCursor at(line);
     uint64_t start = 0, size = 0;
     auto prefix = [&] { (void)(at.rest().starts_with("0x") && at.skip('0') && at.skip('x')); }; // some runtimes write it
     prefix();
     if (!at.hex(start) || !at.skip(' ')) return;
     prefix();
-    if (!at.hex(size) || !at.skip(' ') || size == 0 || size > kMaxFunction || start + size < start) return;
-    const std::string name = within_bound(at.rest());
-    if (name.empty() || names_.size() + name.size() >= UINT32_MAX) return;
-    entries_.push_back({start, static_cast<uint32_t>(size), static_cast<uint32_t>(names_.size())});
-    names_ += name;
-    names_ += '\n';
-}
-
-void PerfMap::sort() {
-    stable_sort(entries_,
-                [](const Entry &a, const Entry &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
-    entries_.shrink_to_fit();
-    names_.shrink_to_fit();
+    if (!at.hex(size) || !at.skip(' ')) return;
+    code_.add(start, size, at.rest(), since_ns);
 }
 
 std::optional<Name> PerfMap::find(uint64_t address) const {
-    auto at = std::upper_bound(entries_.begin(), entries_.end(), address, [](uint64_t a, const Entry &e) { return a < e.start; });
-    const Entry *best = nullptr;
-    for (int looked = 0; at != entries_.begin() && looked < kMaxOverlaps; ++looked) {
-        --at;
-        if (address - at->start < at->size && (!best || at->name > best->name)) best = &*at;
-    }
-    if (!best) return std::nullopt;
-    std::string_view name = std::string_view(names_).substr(best->name);
-    return Name{within_bound(demangle(take_line(name))), address - best->start};
+    auto found = code_.find(address, code_.last_layer(address));
+    return found ? std::optional(std::move(found->name)) : std::nullopt;
 }
-
-size_t PerfMap::memory() const { return entries_.capacity() * sizeof(Entry) + names_.capacity(); }
 
 } // namespace rawbpf::inline v0::symbols

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
+#include "runtime/symbols/compiled_code.h"
 #include "runtime/symbols/name.h"
 
 namespace rawbpf::inline v0::symbols {
@@ -27,23 +27,25 @@ class PerfMap {
     [[nodiscard]] static Result<PerfMap> read(const Fd &file);
     /// The text (PURE); lines of another form are passed over.
     [[nodiscard]] static PerfMap parse(std::string_view text);
+    /// Reads what was appended since the last call, at `since_ns` (0: this is the first one): a map has no times. Where the file
+    /// is shorter now it was written anew, and is read from its beginning. True: there was something new. Errors: as read().
+    [[nodiscard]] Result<bool> read_more(const Fd &file, uint64_t since_ns);
+
     /// The function at an address. Where a JIT has used memory again, the last line wins.
     [[nodiscard]] std::optional<Name> find(uint64_t address) const;
+    /// By time.
+    [[nodiscard]] const CompiledCode &code() const { return code_; }
     /// Functions in it.
-    [[nodiscard]] size_t size() const { return entries_.size(); }
-    [[nodiscard]] size_t memory() const; ///< bytes held
+    [[nodiscard]] size_t size() const { return code_.size(); }
+    [[nodiscard]] size_t memory() const { return code_.memory(); } ///< bytes held
 
   private:
-    struct Entry {
-        uint64_t start;
-        uint32_t size;
-        uint32_t name; ///< offset in names_, so it also tells which line came later
-    };
-    void add(std::string_view line); ///< passed over where it has another form; a long name is cut (long_names.h)
-    void sort();                     ///< after the last line
+    void add(std::string_view line, uint64_t since_ns); ///< passed over where it has another form; a long name is cut
 
-    std::vector<Entry> entries_; ///< sorted by start, then by line
-    std::string names_;          ///< each ended by a newline
+    CompiledCode code_;
+    uint64_t offset_ = 0;       ///< bytes of the file that were read
+    std::string rest_;          ///< of a line that isn't whole yet
+    bool passing_over_ = false; ///< the rest of a line that is too long
 };
 
 } // namespace rawbpf::inline v0::symbols

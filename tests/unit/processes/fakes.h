@@ -45,7 +45,7 @@ struct FakeMaps : MapsSource {
         modules_met.push_back(module.path);
         met_with.push_back(pids);
     }
-    bool met_jit(uint32_t) override { return ++jit_looks >= jit_there_at; }
+    bool met_jit(const std::vector<uint32_t> &, const symbols::Region *) override { return ++jit_looks >= jit_there_at; }
     int jit_looks = 0, jit_there_at = 1;
     std::map<uint64_t, bool> memory_programs; // by inode; others can't be looked into
     int memory_looks = 0;
@@ -80,8 +80,8 @@ struct FakeSymbols : SymbolSource {
             return symbols::Name{found->second, offset & 0xff};
         return symbols::Name{format("f_{:x}", offset >> 8), offset & 0xff};
     }
-    std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override {
-        return symbols::Name{format("jit_{}", pid), address & 0xff};
+    std::optional<symbols::CompiledName> in_memory(uint32_t pid, uint64_t address, uint64_t) override {
+        return symbols::CompiledName{{format("jit_{}", pid), address & 0xff}, {}, 0};
     }
     std::string build_id(uint32_t, const Module &) override { return "cafe"; }
     std::vector<SourceFrame> in_source(uint32_t, const Module &, uint64_t offset) override {
