@@ -160,6 +160,7 @@ struct Emit {
         if (tool.fill) tool.fill(f);
         take_kernel_stack(f, place, UnwindContext::other, tool.want_kernel);
         const auto walked = take_user_stack(f, place, {UnwindContext::other, n.pid, tool.unwinder, tool.want_user});
+        if (walked && tool.languages) tool.languages->walk(f, place, {n.pid, zero, &tool.rings, place.room * 8});
         if (walked && tool.walked) tool.walked(f, *walked, zero);
     }
 
@@ -190,6 +191,14 @@ struct Emit {
         };
         add_frames(offsetof(RecordHead, kernel_bytes), RAWBPF_STACK_FRAMES);
         add_frames(offsetof(RecordHead, user_bytes), user_frames(tool.unwind));
+        if (tool.languages) {
+            f.load<uint32_t>(r1, place.at(offsetof(RecordHead, ending)));
+            f.rsh(r1, 16); // RAWBPF_LANGUAGE_WORDS
+            f.if_(r1 <= runtime(LanguageWalk::kMostWords), [&] {
+                f.lsh(r1, 3);
+                f.add(r9, r1);
+            });
+        }
         tool.rings.send(f, r8 + runtime(-static_cast<int64_t>(tool.lead_bytes)), tool.wake_bytes);
         f.if_(r0 != 0, [&] { count(tool.count.lost_ring_full); });
         f.bind(back);
@@ -218,7 +227,8 @@ void off_cpu_program(Builder &b, const OffCpuTool &tool) {
     place.room = RAWBPF_STACK_FRAMES + user_frames(tool.unwind);
     place.walk = -static_cast<int32_t>(tool.lead_bytes + sizeof(WaitingWalk));
     place.window_bytes = WaitingWalk::kWindowBytes;
-    const uint32_t value = waiting_record_at(tool.unwind) + tool.lead_bytes + tool.fixed_bytes + place.room * 8;
+    const uint32_t value = waiting_record_at(tool.unwind) + tool.lead_bytes + tool.fixed_bytes + place.room * 8 +
+                           (tool.languages ? LanguageWalk::kMostBytes : 0);
     const MapRef off = b.map(BPF_MAP_TYPE_HASH, tool.name + "_off", 4, value, tool.threads);
     const MapRef blank = b.map(BPF_MAP_TYPE_ARRAY, tool.name + "_blank", 4, value, 1);
     Emit{b.program("raw_tp/sched_switch", tool.program), tool, off, blank, place}.at_switch();

@@ -13,6 +13,7 @@
 #include "asm/builder.h"
 #include "programs/capture/record_dsl.h"
 #include "programs/capture/rings_dsl.h"
+#include "programs/languages/walk_dsl.h"
 
 namespace rawbpf::inline v0 {
 
@@ -58,6 +59,7 @@ struct OffCpuTool {
     uint64_t min_wait_ns = 0;                     ///< shorter ones are counted, and not sent
     Unwinder *unwinder = nullptr;                 ///< nullptr: user stacks by frame pointers
     const UnwindProgramOptions *unwind = nullptr; ///< its
+    LanguageWalk *languages = nullptr;            ///< walks interpreters' frames behind the stacks; needs `unwinder`
     /// On to the label where the current thread isn't wanted; else ThreadNumbers::pid and tid are as they are shown. r6 and r7
     /// have to stay.
     std::function<void(Code &, const ThreadNumbers &, Label stranger)> choose = {};

@@ -40,7 +40,7 @@ class AtSwitches final : public OffCpu {
         program.wide_state = TRY_IN(has_wide_state(), "--off-cpu");
         const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
         head_at_ = waiting_record_at(unwind);
-        spec_ = TRY(object_of(off_cpu_unit(program, unwind)));
+        spec_ = TRY(object_of(off_cpu_unit(program, unwind, options.languages)));
         complete_unwind_maps(spec_);
         TRY(size_maps(spec_, options));
         return spec_;
@@ -101,7 +101,7 @@ class AtSwitches final : public OffCpu {
             }
             std::memcpy(at, &head, sizeof head);
             ++waiting_;
-            take(Bytes(value).subspan(head_at_));
+            take(record_in(value));
         }
         return {};
     }
@@ -128,6 +128,16 @@ class AtSwitches final : public OffCpu {
     }
 
   private:
+    /// What a slot would have sent: the stacks, and an interpreter's frames behind them, end it.
+    [[nodiscard]] Bytes record_in(Bytes slot) const {
+        const Bytes from = slot.subspan(head_at_);
+        const auto head = load<RecordHead>(from.data() + sizeof(OffCpuHead));
+        const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
+        const size_t bytes = sizeof(OffCpuHead) + sizeof(ProfileRecord) + usable(head.kernel_bytes) + usable(head.user_bytes) +
+                             size_t{RAWBPF_LANGUAGE_WORDS(head.ending)} * 8;
+        return from.first(std::min(bytes, from.size()));
+    }
+
     uint64_t min_wait_ns_;
     uint32_t head_at_ = 0;
     ObjectSpec spec_;

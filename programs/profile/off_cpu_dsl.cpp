@@ -46,18 +46,21 @@ struct Generator {
     Builder &b;
     const OffCpuProgram &options;
     const UnwindProgramOptions *unwind;
+    bool languages;
     const ProfileConfig &config = options.config;
     const Rings rings{b, "profile_ring", PROFILE_RINGS, 1 << 18};
     MapRef counts = b.percpu_array<OffCpuCounts>("profile_counts", 1);
     std::optional<MapRef> pids{}, followed{}, cgroup{}, copies{};
     uint64_t half_of_ring = uint64_t{config.wakeup_bytes} * 2; // more than that is never filled with copies
     std::optional<Unwinder> unwinder{};
+    std::optional<LanguageWalk> language_walk{};
 
     void maps() {
         if (config.filter_pid) pids = b.hash<uint32_t, uint8_t>("profile_pids", 1024);
         if (options.follow) followed = b.hash<uint32_t, uint8_t>("profile_followed", kMostFollowed);
         if (config.filter_cgroup) cgroup = b.cgroup_array("profile_cgroup", 1);
         if (unwind) unwinder.emplace(b, *unwind);
+        if (unwind && languages) language_walk.emplace(b);
         // Room for frames before the copy, too: none are sent, but the verifier is told of them by copy_stack().
         const uint32_t copy = kCopyValue + (RAWBPF_STACK_FRAMES + user_frames(unwind)) * static_cast<uint32_t>(sizeof(uint64_t));
         if (unwind && unwind->copies && half_of_ring >= copy)
@@ -100,6 +103,7 @@ struct Generator {
         tool.min_wait_ns = options.min_wait_ns;
         tool.unwinder = unwinder ? &*unwinder : nullptr;
         tool.unwind = unwind;
+        tool.languages = language_walk ? &*language_walk : nullptr;
         tool.choose = [this](Code &f, const ThreadNumbers &n, Label stranger) { choose(f, n, stranger); };
         tool.back = [](Code &f) {
             f.store<uint64_t>(head(offsetof(OffCpuHead, back_ns)), r0);
@@ -189,9 +193,9 @@ struct Generator {
 
 } // namespace
 
-Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind) {
+Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind, bool languages) {
     Builder b("profile_off_cpu");
-    Generator make{b, options, unwind};
+    Generator make{b, options, unwind, languages};
     make.maps();
     make.at_switch();
     if (make.followed) {

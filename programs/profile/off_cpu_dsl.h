@@ -37,7 +37,8 @@ struct OffCpuProgram {
     bool follow = false;      ///< with WANTED: what those processes start is wanted too
     bool wide_state = false;  ///< task_struct has `long state` (before 5.14), not `unsigned __state`
     uint64_t min_wait_ns = 0; ///< shorter ones are counted, and not sent
-    /// Whose stacks are kept at a time: all that ever left a CPU to wait, and live. With stacks of 127 frames 2.2 KB each.
+    /// Whose stacks are kept at a time: all that ever left a CPU to wait, and live. With stacks of 127 frames 2.2 KB each, and
+    /// with interpreters' frames 2 KB more.
     uint32_t threads = 4096;
 };
 
@@ -46,6 +47,8 @@ struct OffCpuProgram {
 /// while its record's t_ns isn't 0), profile_blank, and profile_pids and profile_cgroup as profile_unit() has them. Where the
 /// walk makes copies also profile_copies. With `follow` also "profile_fork" and "profile_exit", and profile_followed. All need
 /// the kernel's BTF. With `unwind` what Unwinder declares.
-[[nodiscard]] Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind = nullptr);
+/// With `languages`, too, what LanguageWalk declares: interpreters' frames follow the stacks.
+[[nodiscard]] Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind = nullptr,
+                                bool languages = false);
 
 } // namespace rawbpf::inline v0

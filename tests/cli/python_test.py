@@ -109,6 +109,66 @@ def one_side_of_pythons_stacks_alone():
     assert r.code == 2 and "--language" in r.err, r.err
 
 
+# One that waits for the lock of the interpreter, one that sleeps, by name.
+WAITS = '''
+import threading, time
+
+
+def nap(depth):
+    if depth:
+        return nap(depth - 1)
+    time.sleep(0.01)
+
+
+def spinner():
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+def waiter():
+    while time.monotonic() < end:
+        nap(3)
+
+
+def starter():
+    for body in (spinner, spinner, waiter):
+        thread = threading.Thread(target=body)
+        thread.start()
+        threads.append(thread)
+
+
+threads, end = [], time.monotonic() + 1.5
+starter()
+for thread in threads:
+    thread.join()
+'''
+
+
+@test
+def pythons_waits_have_its_functions():
+    script = path("waits.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(WAITS)
+    out = path("waits.json")
+    r = run("profile", "--off-cpu", "-f", "json", "-o", out, "--", "/usr/bin/python3", script)
+    if "aren't shown" in r.err and "bpf_loop" in r.err:
+        raise Skip("this kernel has no bpf_loop(), by which the frames are walked")
+    assert r.code == 0, r.err
+    sleeps, locks = [], []
+    for wait in rows("waits.json"):
+        if wait["type"] != "sample" or not script_frames(wait):
+            continue
+        names = [frame["symbol"] for frame in script_frames(wait)]
+        if "waiter" in names and any("nanosleep" in (frame["symbol"] or "") for frame in wait["user"]):
+            sleeps.append(names)
+            assert [(f["file"], f["line"]) for f in script_frames(wait)][0] == (script, 8), wait
+        if names[0] == "spinner":
+            locks.append(names)
+    thread = ["Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"]
+    assert len(sleeps) > 30 and all(names == ["nap"] * 4 + ["waiter"] + thread for names in sleeps), (r.err, sleeps[:2])
+    assert len(locks) > 10 and all(names == ["spinner"] + thread for names in locks), (r.err, locks[:2])
+
+
 @test
 def a_capture_has_pythons_names():
     script, capture = path("known.py"), path("known.rbpf")
