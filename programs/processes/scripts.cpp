@@ -7,7 +7,6 @@
 
 #include <linux/bpf.h>
 
-#include "programs/languages/cpython/lines.h"
 #include "programs/languages/memory.h"
 #include "programs/processes/live_symbols.h"
 #include "runtime/base/fail.h"
@@ -26,10 +25,9 @@ constexpr int kMostTries = 200;
 constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is believed
 constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
 constexpr size_t kMostPositions = 1 << 20;
-constexpr std::string_view kTrampoline = "<interpreter trampoline>"; // 3.12's shim
 
 /// What is added to the file's addresses where `mapping` has it; nullopt: no code of the file lies there.
-std::optional<uint64_t> bias_of(const cpython::Interpreter &file, const ProcessTable::Mapping &mapping) {
+std::optional<uint64_t> bias_of(const Interpreter &file, const ProcessTable::Mapping &mapping) {
     for (const elf::Segment &segment : file.code) {
         const uint64_t first = segment.offset / 4096 * 4096;
         if (mapping.file_offset < first || mapping.file_offset >= segment.offset + segment.file_size) continue;
@@ -57,7 +55,7 @@ Scripts::Build *Scripts::build_of(uint32_t module, uint32_t pid, const ProcessTa
         const auto image = sys::map_file(opened->file, opened->path);
         const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
         if (file)
-            if (auto found = cpython::recognise(*file, image->bytes())) {
+            if (auto found = recognise(*file, image->bytes())) {
                 at->second.emplace();
                 at->second->file = std::move(*found);
             }
@@ -71,9 +69,14 @@ void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
         const auto known = processes_.find(pid);
         if (known != processes_.end() && known->second.module == mapping.module) return;
-        const Build *build = build_of(mapping.module, pid, mapping);
+        Build *build = build_of(mapping.module, pid, mapping);
         const auto bias = build ? bias_of(build->file, mapping) : std::nullopt;
         if (!bias) continue;
+        if (!build->file.why_not.empty()) {
+            build->why = build->file.why_not;
+            build->tries = 1; // so it is said
+            continue;
+        }
         Process &process = processes_[pid];
         process = {};
         process.module = mapping.module;
@@ -94,8 +97,7 @@ void Scripts::publish(uint32_t pid, Process &process) {
     const Build &build = *builds_[process.module];
     LanguageProcess value{};
     if (build.layout) {
-        value = build.layout->process;
-        if (value.none != 0) value.none += process.bias;
+        value = moved(build.layout->process, process.bias);
         process.walked = true;
     } else {
         value.flags = LANGUAGE_LEARN | LANGUAGE_BY_THREAD;
@@ -119,12 +121,10 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
         return;
     }
     Memory memory(*pages);
-    cpython::Build at{build.file.code_type + process.bias, 0, 0, build.file.version};
-    if (build.file.frame_type != 0) at.frame_type = build.file.frame_type + process.bias;
-    if (build.file.none != 0) at.none = build.file.none + process.bias;
-    auto layout = cpython::learn(memory, at, kHostArch, thread_pointer, build.refuted, build.why);
+    auto layout =
+        build.file.runtime->learn(memory, {build.file, process.bias, kHostArch, thread_pointer, build.refuted}, build.why);
     if (!layout) return;
-    if (layout->process.none != 0) layout->process.none = build.file.none;
+    layout->process = moved(layout->process, -process.bias);
     // The process runs on: a chain that was there for a moment leads somewhere else the next time.
     const LanguageProcess before = build.seen.value_or(LanguageProcess{});
     build.seen = layout->process;
@@ -134,7 +134,7 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     }
     build.layout = std::move(*layout);
     Module script;
-    script.path = cpython::describe(at, *build.layout);
+    script.path = build.file.runtime->describe(build.file, *build.layout);
     script.path.resize(std::min(script.path.find(':'), script.path.size())); // "CPython 3.11.2"
     script.kind = ModuleKind::script;
     build.script = table_.modules().intern(std::move(script));
@@ -171,30 +171,15 @@ bool Scripts::take_code(Bytes record) {
     if (process == processes_.end()) return true;
     const Build &build = *builds_[process->second.module];
     if (!build.layout) return true;
-    const auto text = [&](const __u8 *bytes, uint32_t size) {
-        const Bytes object(reinterpret_cast<const std::byte *>(bytes), std::min<size_t>(size, LANGUAGE_TEXT_BYTES));
-        return cpython::string_of(object, build.layout->text).value_or("");
-    };
-    Function &function = functions_[code.id];
-    function.name = text(code.name, code.name_bytes);
-    function.file = text(code.file, code.file_bytes);
-    function.line = code.line;
-    function.address = code.address;
-    function.build = process->second.module;
-    function.table.assign(record.begin() + kHead, record.begin() + static_cast<std::ptrdiff_t>(kHead + table));
+    functions_[code.id] = build.file.runtime->function(code, record.subspan(kHead, table), *build.layout);
     return true;
 }
 
 /// The number of a function's line, for a place.
 uint32_t Scripts::place(const Build &build, uint32_t module, uint64_t id, uint64_t word) {
     uint32_t line = 0;
-    if (const auto at = functions_.find(id); at != functions_.end()) {
-        const Function &function = at->second;
-        uint64_t offset = (word & LANGUAGE_POSITION_MASK) - build.layout->code_size;
-        if (build.layout->code_size == 0) offset = static_cast<uint32_t>(word + function.address) * build.layout->index_bytes;
-        if (static_cast<int64_t>(offset) < 0) offset = 0; // it hasn't begun
-        line = cpython::line_at(function.table, cpython::line_table_of(*build.layout), function.line, offset);
-    }
+    if (const auto at = functions_.find(id); at != functions_.end())
+        line = build.file.runtime->line(*build.layout, at->second, word);
     const auto [at, fresh] = position_index_.try_emplace({id, line}, static_cast<uint32_t>(positions_.size()));
     if (fresh) positions_.push_back({id, line, module});
     return at->second;
@@ -207,7 +192,7 @@ bool Scripts::evaluates(const FrameLocation &place) const {
     const uint64_t offset = place.file_offset - (place.caller ? 1 : 0);
     const auto &ranges = at->second->file.evaluates;
     return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const cpython::Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
+                       [&](const Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
 }
 
 void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns,
@@ -225,11 +210,10 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     for (size_t i = 0; i + 1 < words.size(); i += 2) {
         const uint64_t id = words[i];
         const auto function = functions_.find(id);
-        const bool shim = build.layout->groups == cpython::Groups::shims &&
-                          (id == 0 || (function != functions_.end() && function->second.name == kTrampoline));
-        const bool marked = build.layout->groups == cpython::Groups::marked && LANGUAGE_MARK(words[i + 1]) == 1;
-        const uint32_t number = shim ? 0 : place(build, process->second.module, id, words[i + 1]);
-        list_.push_back({number, shim || marked || build.layout->groups == cpython::Groups::each, shim});
+        const Part part =
+            build.file.runtime->part(*build.layout, function == functions_.end() ? nullptr : &function->second, id, words[i + 1]);
+        const uint32_t number = part.hidden ? 0 : place(build, process->second.module, id, words[i + 1]);
+        list_.push_back({number, part.ends_group, part.hidden});
     }
     evaluates_.clear();
     for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(frame));
@@ -270,9 +254,8 @@ std::vector<std::string> Scripts::learnt() const {
     std::vector<std::string> out;
     for (const auto &[module, build] : builds_) {
         if (!build || !build->layout) continue;
-        cpython::Build at;
-        at.version = build->file.version;
-        out.push_back(format("{}: {}", table_.modules()[module].path, cpython::describe(at, *build->layout)));
+        out.push_back(
+            format("{}: {}", table_.modules()[module].path, build->file.runtime->describe(build->file, *build->layout)));
     }
     return out;
 }
@@ -281,7 +264,8 @@ std::vector<std::string> Scripts::warnings() const {
     std::vector<std::string> out;
     for (const auto &[module, build] : builds_)
         if (build && !build->layout && build->tries > 0)
-            out.push_back(format("{}: Python's functions aren't shown: {}", table_.modules()[module].path, build->why));
+            out.push_back(format("{}: {}'s functions aren't shown: {}", table_.modules()[module].path,
+                                 build->file.runtime->language, build->why));
     return out;
 }
 

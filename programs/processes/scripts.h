@@ -17,10 +17,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/languages/cpython/learn.h"
-#include "programs/languages/cpython/recognise.h"
 #include "programs/languages/layout.h"
 #include "programs/languages/merge.h"
+#include "programs/languages/runtime.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/script_frame.h"
 #include "runtime/kernel/loader.h"
@@ -66,12 +65,12 @@ class Scripts {
 
   private:
     struct Build { // an interpreter's file
-        languages::cpython::Interpreter file;
-        std::optional<languages::cpython::Layout> layout; ///< `none` as in the file
-        uint32_t script = kNone;                          ///< the module that its functions' places have
-        std::optional<LanguageProcess> seen;              ///< what the last try found: twice the same is believed
-        std::vector<LanguageProcess> refuted;             ///< ways to the frames that didn't agree with native stacks
-        uint32_t judged = 0, astray = 0;                  ///< stacks since it was learnt
+        languages::Interpreter file;
+        std::optional<languages::Layout> layout; ///< its addresses as in the file
+        uint32_t script = kNone;                 ///< the module that its functions' places have
+        std::optional<LanguageProcess> seen;     ///< what the last try found: twice the same is believed
+        std::vector<LanguageProcess> refuted;    ///< ways to the frames that didn't agree with native stacks
+        uint32_t judged = 0, astray = 0;         ///< stacks since it was learnt
         int tries = 0;
         std::string why; ///< it isn't learnt
     };
@@ -80,13 +79,6 @@ class Scripts {
         uint64_t bias = 0;       ///< its addresses less those in the file
         bool walked = false;     ///< the program knows how
         uint64_t tried_ns = 0;
-    };
-    struct Function {
-        std::string name, file;
-        uint32_t line = 0;
-        uint64_t address = 0;
-        std::vector<std::byte> table;
-        uint32_t build = kNone; ///< module
     };
     struct Position {
         uint64_t id;
@@ -103,10 +95,10 @@ class Scripts {
     ProcessTable &table_;
     Map *processes_map_ = nullptr;
     ScriptView view_ = ScriptView::both;
-    std::unordered_map<uint32_t, std::optional<Build>> builds_; // by module; nullopt: no interpreter
-    std::unordered_map<uint32_t, Process> processes_;           // by pid
-    std::unordered_map<uint64_t, Function> functions_;          // by id
-    std::vector<Position> positions_;                           // a place's file_offset
+    std::unordered_map<uint32_t, std::optional<Build>> builds_;   // by module; nullopt: no interpreter
+    std::unordered_map<uint32_t, Process> processes_;             // by pid
+    std::unordered_map<uint64_t, languages::Function> functions_; // by id
+    std::vector<Position> positions_;                             // a place's file_offset
     std::map<std::pair<uint64_t, uint32_t>, uint32_t> position_index_;
     uint64_t equal_ = 0, one_more_ = 0, astray_ = 0, cut_ = 0;
     // of one stack

@@ -29,6 +29,7 @@
 #include "asm/machines.h"
 #include "programs/languages/layout.h"
 #include "programs/languages/memory.h"
+#include "programs/languages/runtime.h"
 
 namespace rawbpf::inline v0::languages::cpython {
 
@@ -38,23 +39,6 @@ struct Build {
     uint64_t frame_type = 0; ///< PyFrame_Type; 0: unknown
     uint64_t none = 0;       ///< _Py_NoneStruct; 0: unknown
     uint32_t version = 0;    ///< Py_Version: 0x030b02f0 is 3.11.2; 0: from before 3.11, which doesn't say it
-};
-
-/// What ends a group of frames (merge.h).
-enum class Groups : uint8_t {
-    each,   ///< each frame (to 3.10)
-    marked, ///< a frame's mark is 1 (3.11)
-    shims,  ///< a frame that is no function's (from 3.12 on)
-};
-
-struct Layout {
-    LanguageProcess process{}; ///< of the process it was learnt in: `none` is an address
-    Groups groups = Groups::each;
-    uint32_t text = 0; ///< bytes of a string object in front of its characters, where all are ASCII
-    uint32_t code_size =
-        0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
-    uint32_t index_bytes = 0; ///< with code_size 0: of an instruction that a position counts
-    size_t frames = 0;        ///< that it was learnt from
 };
 
 /// Learns from the thread whose pointer is given, as of now; none of the ways that are `refuted`. nullopt: `why` says what is

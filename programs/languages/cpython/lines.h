@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "programs/languages/cpython/learn.h"
+#include "programs/languages/runtime.h"
 #include "runtime/base/bytes.h"
 
 namespace rawbpf::inline v0::languages::cpython {

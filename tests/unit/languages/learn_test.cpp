@@ -63,7 +63,7 @@ void build(Made &memory, const Shape &shape, unsigned frames) {
     }
 }
 
-std::optional<cpython::Layout> learnt(Made &memory, std::string &why, std::span<const LanguageProcess> refuted = {}) {
+std::optional<Layout> learnt(Made &memory, std::string &why, std::span<const LanguageProcess> refuted = {}) {
     Memory reader(memory);
     cpython::Build of;
     of.code_type = kTypes;

@@ -1,0 +1,10 @@
+// CPython as an entry of the table of runtimes.
+#pragma once
+
+#include "programs/languages/runtime.h"
+
+namespace rawbpf::inline v0::languages::cpython {
+
+extern const Runtime kRuntime;
+
+} // namespace rawbpf::inline v0::languages::cpython

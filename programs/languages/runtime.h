@@ -1,0 +1,117 @@
+// What an interpreter is to the rest: one folder, and one entry of the table.
+//
+//      recognise   a file that is mapped: is it one of mine? Then what it exports, and which of its functions evaluate
+//      learn       a process that runs it: which words lead to a thread's frames, and which of a frame say what
+//      function    a code object as the program sent it: name, file, table of lines
+//      part        a frame of the list: a function, the end of a group (merge.h), or neither
+//      line        a position in a function
+//
+// What is the same for all (walk, merge, memory, which process is what) knows no language. Another runtime is a folder with
+// these, and a line in runtimes.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "asm/machines.h"
+#include "programs/languages/layout.h"
+#include "programs/languages/memory.h"
+#include "runtime/elf/elf.h"
+
+namespace rawbpf::inline v0::languages {
+
+struct Runtime;
+
+/// What the file of an interpreter says of itself.
+struct Interpreter {
+    const Runtime *runtime = nullptr;
+    std::map<std::string, uint64_t, std::less<>> exports; ///< of the names that its runtime asks for: addresses in the file
+    uint32_t version = 0;                                 ///< in the runtime's own way; 0: it doesn't say
+    std::string why_not;                                  ///< half a sentence: it is one, whose frames can't be had; else empty
+    struct Range {
+        uint64_t start, end;
+    };
+    std::vector<elf::Segment> code; ///< its executable parts
+    std::vector<Range> evaluates;   ///< offsets in the file: code that runs the language's functions, its cold part as well
+
+    /// In the file; 0: it isn't exported.
+    [[nodiscard]] uint64_t address(std::string_view name) const {
+        const auto at = exports.find(name);
+        return at == exports.end() ? 0 : at->second;
+    }
+};
+
+/// What ends a group of frames (merge.h).
+enum class Groups : uint8_t {
+    each,   ///< each frame
+    marked, ///< a frame that its mark says so of
+    shims,  ///< a frame that is no function's
+};
+
+/// What was learnt of a build.
+struct Layout {
+    LanguageProcess process{}; ///< addresses are those of the process it was learnt in
+    Groups groups = Groups::each;
+    uint32_t text = 0; ///< bytes of a string object in front of its characters, where all are ASCII
+    uint32_t code_size =
+        0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
+    uint32_t index_bytes = 0; ///< with code_size 0: of an instruction that a position counts
+    size_t frames = 0;        ///< that it was learnt from
+};
+
+/// Where something is learnt.
+struct Lesson {
+    const Interpreter &file;
+    uint64_t bias; ///< addresses in the process less those in the file
+    Arch arch;
+    uint64_t thread_pointer;                  ///< of the thread that was sampled
+    std::span<const LanguageProcess> refuted; ///< ways to the frames that didn't agree with native stacks
+};
+
+/// A function of the language, as the program sent its code object.
+struct Function {
+    std::string name, file;
+    uint32_t line = 0; ///< the first
+    uint64_t address = 0;
+    std::vector<std::byte> table;
+};
+
+/// What a frame of the list is.
+struct Part {
+    bool ends_group = false; ///< native code called it
+    bool hidden = false;     ///< it is no function that is shown
+};
+
+/// One entry of the table. All functions are PURE but for what `learn` reads.
+struct Runtime {
+    std::string_view language; ///< "Python"
+    /// nullopt: it isn't one.
+    std::optional<Interpreter> (*recognise)(const elf::Elf &file, Bytes bytes);
+    /// As of now; none of the ways that are refuted. nullopt: `why` says what is missing (half a sentence).
+    std::optional<Layout> (*learn)(Memory &memory, const Lesson &lesson, std::string &why);
+    /// "CPython 3.11.2", up to the first colon, and what was learnt.
+    std::string (*describe)(const Interpreter &file, const Layout &layout);
+    /// `code`: as far as `table`, which is given apart.
+    Function (*function)(const LanguageCode &code, Bytes table, const Layout &layout);
+    /// `function` is nullptr while it isn't known; the id is word 0 of the frame, `word` word 1.
+    Part (*part)(const Layout &layout, const Function *function, uint64_t id, uint64_t word);
+    /// 0: unknown.
+    uint32_t (*line)(const Layout &layout, const Function &function, uint64_t word);
+};
+
+/// All that there are. The first that recognises a file has it.
+[[nodiscard]] std::span<const Runtime *const> runtimes();
+
+/// Whose file this is; nullopt: no interpreter's that is known here.
+[[nodiscard]] std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes);
+
+/// The same way in a process whose addresses are `bias` more.
+[[nodiscard]] LanguageProcess moved(LanguageProcess process, uint64_t bias);
+
+} // namespace rawbpf::inline v0::languages
