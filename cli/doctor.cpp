@@ -76,7 +76,11 @@ const Command kDoctor{
         "exit status is 0 whatever it finds.\n\n"
         "With FILE or -p, doctor examines programs instead: how many functions set up a frame pointer (according to the unwind "
         "tables), the tables and their memory, where names come from, debug info, USDT probes, and in one sentence what a "
-        "profile will show. doctor looks for a FILE without a slash as the dynamic linker or the shell would. The exit status is "
+        "profile will show. Of a process doctor also says which language's runtime it has, whether a profile shows the functions "
+        "of that language (for Python, doctor learns from the process where its functions' frames are, as a profile does), and "
+        "who "
+        "names the code that was made at run time. doctor looks for a FILE without a slash as the dynamic linker or the shell "
+        "would. The exit status is "
         "then 1 if a file couldn't be read, 3 if privileges are missing.",
     .options = kOptions,
     .examples = kExamples,

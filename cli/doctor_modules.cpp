@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/object_file.h"
 #include "programs/doctor/module.h"
+#include "programs/doctor/runtime.h"
 #include "programs/usdt/binary.h"
 #include "programs/xz.h"
 #include "runtime/base/fail.h"
@@ -50,6 +51,7 @@ struct Examination {
         const symbols::ProcessMaps maps = TRY_IN(symbols::read_maps(pid), "process {}", pid);
         const std::string root = format("/proc/{}/root", pid);
         std::vector<doctor::Module> modules;
+        std::vector<doctor::Runtime> runtimes;
         size_t anonymous = 0;
         for (const symbols::Region &region : maps.regions) {
             // Of a file in memory it is seen below whether it is a program, as profile sees it.
@@ -72,12 +74,20 @@ struct Examination {
             Result<symbols::ElfSymbols> names = symbols::ElfSymbols::load(pid, region, {}, unpack_xz);
             modules.push_back(doctor::examine_module(mapped->binary.elf(), memory ? region.path : region.file(),
                                                      names ? &*names : nullptr, root));
+            auto runtime = doctor::examine_runtime(pid, region, mapped->binary.elf(), mapped->binary.bytes());
+            if (runtime) runtimes.push_back(std::move(*runtime));
         }
+        const std::string compiled = doctor::compiled_names(pid, maps, anonymous);
+        doctor::settle_runtimes(runtimes, !compiled.empty() && !compiled.starts_with("none"));
         if (!json) {
             if (!text.empty()) text += '\n';
-            append_process_text(text, pid, modules, anonymous);
-        } else
+            append_process_text(text, pid, modules, anonymous, compiled);
+            for (const doctor::Runtime &runtime : runtimes) append_runtime_text(text, runtime);
+        } else {
             for (const doctor::Module &module : modules) append_module_json(text, module, pid);
+            for (const doctor::Runtime &runtime : runtimes) append_runtime_json(text, runtime, pid);
+            if (anonymous != 0 || !compiled.empty()) doctor::append_compiled_json(text, pid, anonymous, compiled);
+        }
         return {};
     }
 };

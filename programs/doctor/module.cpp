@@ -169,7 +169,8 @@ void append_module_json(std::string &out, const Module &module, int pid) {
     line.number("probes", module.probes).text_or_null("probes_bad", module.probes_bad).text("outlook", module.outlook());
 }
 
-void append_process_text(std::string &out, int pid, std::span<const Module> modules, size_t anonymous) {
+void append_process_text(std::string &out, int pid, std::span<const Module> modules, size_t anonymous,
+                         std::string_view compiled) {
     render::append_line(out, format("process {}", pid));
     const auto row = [&](const auto &...cells) {
         render::append_line(out, format("  {:>4} {:>8} {:>10} {:>4} {:>8} {:>5} {:>6}  {}", cells...));
@@ -193,11 +194,11 @@ void append_process_text(std::string &out, int pid, std::span<const Module> modu
         nameless += module.symbols_from.empty();
     }
     if (anonymous != 0)
-        render::append_line(
-            out,
-            format("  and {} region{} of code that no file is behind (made at run time): stacks go through by frame pointers, "
-                   "names come from /tmp/perf-{}.map where the program writes it",
-                   anonymous, plural(anonymous), pid));
+        render::append_line(out,
+                            format("  and {} region{} of code that no file is behind (made at run time): stacks go through by "
+                                   "frame pointers",
+                                   anonymous, plural(anonymous)));
+    if (!compiled.empty()) render::append_line(out, format("  names of code made at run time: {}", compiled));
     if (modules.empty()) return render::append_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");
     std::string outlook = format("  A profile will show whole stacks through {} of {} module{}", modules.size() - neither,
                                  modules.size(), plural(modules.size()));

@@ -45,7 +45,8 @@ struct Module {
 void append_module_text(std::string &out, const Module &module);
 /// {"type":"module",...}; `pid` 0: null.
 void append_module_json(std::string &out, const Module &module, int pid);
-/// A line a module, and what a profile of the process will show. `anonymous`: its regions of code that no file is behind.
-void append_process_text(std::string &out, int pid, std::span<const Module> modules, size_t anonymous);
+/// A line a module, and what a profile of the process will show. `anonymous`: its regions of code that no file is behind;
+/// `compiled`: who names it (runtime.h).
+void append_process_text(std::string &out, int pid, std::span<const Module> modules, size_t anonymous, std::string_view compiled);
 
 } // namespace rawbpf::inline v0::doctor

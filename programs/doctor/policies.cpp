@@ -256,7 +256,8 @@ void memory(std::vector<Check> &out) {
     add("ring of profile", format("up to {}, by CPUs and frequency; --ring", mebibytes(shares.samples_ring)));
     add("unwind tables", format("up to {}; --unwind-memory", mebibytes(shares.unwind_tables)));
     add("events to be written", format("up to {}; --backlog", mebibytes(shares.backlog)));
-    add("threads that wait", format("room for {}, 2.8 KB each; --off-cpu", waiting_threads()));
+    add("threads that wait", format("room for {} in profile --off-cpu, 4.8 KB each; for {} in custom, 2.8 KB each",
+                                    waiting_threads(kWaitingLanguageBytes), waiting_threads()));
     add("--ring, --unwind-memory", format("at most {} each", mebibytes(shares.most_asked)));
 }
 

@@ -9,16 +9,18 @@
 #include "runtime/base/format.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
+#include "runtime/sys/process_memory.h"
 
 namespace rawbpf::inline v0::languages {
 
 Result<ProcessPages> ProcessPages::open(uint32_t pid) {
     sys::Because why("an interpreter's structures: which of their words say what");
-    return ProcessPages(TRY(sys::open(format("/proc/{}/mem", pid), O_RDONLY)));
+    (void)TRY(sys::open(format("/proc/{}/mem", pid), O_RDONLY)); // whether we may
+    return ProcessPages(pid);
 }
 
 bool ProcessPages::read(uint64_t address, std::span<std::byte> page) {
-    return sys::pread(memory_.get(), page.data(), page.size(), address).value_or(0) == page.size();
+    return sys::read_memory(pid_, address, page).value_or(0) == page.size();
 }
 
 const std::byte *Memory::page(uint64_t address) {

@@ -10,10 +10,8 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "runtime/base/fd.h"
 #include "runtime/base/result.h"
 
 namespace rawbpf::inline v0::languages {
@@ -27,7 +25,7 @@ class Pages {
     static constexpr size_t kPage = 4096;
 };
 
-/// /proc/PID/mem.
+/// A process's, by process_vm_readv(2): what isn't mapped is EFAULT there, while /proc/PID/mem says EIO, as a bad disk does.
 class ProcessPages final : public Pages {
   public:
     /// Errors: not_found, when it has ended; permission.
@@ -35,8 +33,8 @@ class ProcessPages final : public Pages {
     bool read(uint64_t address, std::span<std::byte> page) override;
 
   private:
-    explicit ProcessPages(Fd memory) : memory_(std::move(memory)) {}
-    Fd memory_;
+    explicit ProcessPages(uint32_t pid) : pid_(pid) {}
+    uint32_t pid_;
 };
 
 class Memory {

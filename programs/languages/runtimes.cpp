@@ -18,6 +18,15 @@ std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
     return std::nullopt;
 }
 
+std::optional<uint64_t> bias_of(const Interpreter &file, uint64_t start, uint64_t offset) {
+    for (const elf::Segment &segment : file.code) {
+        const uint64_t first = segment.offset / 4096 * 4096;
+        if (offset < first || offset >= segment.offset + segment.file_size) continue;
+        return start - (offset + (segment.address - segment.offset));
+    }
+    return std::nullopt;
+}
+
 LanguageProcess moved(LanguageProcess process, uint64_t bias) {
     if ((process.flags & LANGUAGE_BY_THREAD) == 0) process.start += bias;
     if (process.none != 0) process.none += bias;

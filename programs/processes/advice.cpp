@@ -21,13 +21,7 @@ constexpr uint64_t kLeast = 10;     // stacks, before a share says anything
 constexpr uint64_t kTolerated = 20; // one in so many may end early
 constexpr size_t kMostPlaces = 4;
 
-struct Runtime {
-    std::string_view file; ///< the beginning of its program's or library's name
-    bool whole;            ///< that is the whole name
-    std::string_view name, advice;
-};
-
-constexpr Runtime kRuntimes[] = {
+constexpr RuntimeAdvice kRuntimes[] = {
     {"libjvm.so", true, "Java",
      "java -XX:+PreserveFramePointer keeps frame pointers; jcmd PID Compiler.perfmap (JDK 17) tells the names of functions"},
     {"node", true, "node",
@@ -54,19 +48,21 @@ constexpr Runtime kRuntimes[] = {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-bool is_of(const Runtime &runtime, std::string_view path) {
+bool is_of(const RuntimeAdvice &runtime, std::string_view path) {
     const std::string_view name = base_name(path);
     return runtime.whole ? name == runtime.file : name.starts_with(runtime.file);
 }
 
 // Code in no file on disk that no runtime wrote; nullptr: it may have been one.
-const Runtime *elsewhere(std::string_view path) {
-    static constexpr Runtime kSlots{"[uprobes]", true, "the page where the kernel runs probed instructions, and returns to",
-                                    "a profile of the whole machine, or with -p PID begun while the process is probed, walks on "
-                                    "from there"};
-    static constexpr Runtime kMemory{"/memfd:", false, "",
-                                     "it is a file in memory: a program started from a file on disk has unwind tables and names; "
-                                     "code made at run time may have an option that keeps frame pointers"};
+const RuntimeAdvice *elsewhere(std::string_view path) {
+    static constexpr RuntimeAdvice kSlots{
+        "[uprobes]", true, "the page where the kernel runs probed instructions, and returns to",
+        "a profile of the whole machine, or with -p PID begun while the process is probed, walks on "
+        "from there"};
+    static constexpr RuntimeAdvice kMemory{
+        "/memfd:", false, "",
+        "it is a file in memory: a program started from a file on disk has unwind tables and names; "
+        "code made at run time may have an option that keeps frame pointers"};
     if (path == kSlots.file) return &kSlots;
     return path.starts_with(kMemory.file) ? &kMemory : nullptr;
 }
@@ -100,6 +96,12 @@ uint64_t sum(const ModuleEnds &module) {
 
 } // namespace
 
+const RuntimeAdvice *runtime_of(std::string_view path) {
+    const auto found =
+        std::find_if(std::begin(kRuntimes), std::end(kRuntimes), [&](const RuntimeAdvice &one) { return is_of(one, path); });
+    return found == std::end(kRuntimes) ? nullptr : &*found;
+}
+
 std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped,
                                            std::string_view remedy) {
     std::vector<const ModuleEnds *> poor;
@@ -116,7 +118,7 @@ std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, 
     };
     std::vector<std::string_view> told; // runtimes
     for (const ModuleEnds *module : poor) {
-        if (const Runtime *other = module->anonymous ? elsewhere(module->path) : nullptr) {
+        if (const RuntimeAdvice *other = module->anonymous ? elsewhere(module->path) : nullptr) {
             say(*module, other->whole ? format("{} ({})", other->name, module->path) : std::string(module->path), other->advice);
             continue;
         }
@@ -126,7 +128,7 @@ std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, 
             continue;
         }
         bool known = false;
-        for (const Runtime &runtime : kRuntimes) {
+        for (const RuntimeAdvice &runtime : kRuntimes) {
             const bool here = is_of(runtime, module->path);
             const bool mapped_here = module->anonymous && std::any_of(mapped.begin(), mapped.end(), [&](std::string_view path) {
                                          return is_of(runtime, path);

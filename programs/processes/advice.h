@@ -23,6 +23,16 @@ struct ModuleEnds {
     uint64_t by_frame_pointers = 0; ///< likewise, of stacks that weren't to be walked by tables, so no reason is known
 };
 
+/// What is known of a runtime by the name of its file.
+struct RuntimeAdvice {
+    std::string_view file;   ///< the beginning of its program's or library's name
+    bool whole;              ///< that is the whole name
+    std::string_view name;   ///< of the language or the runtime: "Java", "node"
+    std::string_view advice; ///< what makes a profile show more of it
+};
+/// nullptr: no runtime's file that is known here. PURE.
+[[nodiscard]] const RuntimeAdvice *runtime_of(std::string_view path);
+
 /// What makes the same stacks be walked by tables, as the user chose otherwise; empty: by the kernel they can't be.
 [[nodiscard]] constexpr std::string_view remedy_of(UnwindBy chosen) { return chosen == UnwindBy::fp ? "--unwind auto" : ""; }
 

@@ -26,16 +26,6 @@ constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is 
 constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
 constexpr size_t kMostPositions = 1 << 20;
 
-/// What is added to the file's addresses where `mapping` has it; nullopt: no code of the file lies there.
-std::optional<uint64_t> bias_of(const Interpreter &file, const ProcessTable::Mapping &mapping) {
-    for (const elf::Segment &segment : file.code) {
-        const uint64_t first = segment.offset / 4096 * 4096;
-        if (mapping.file_offset < first || mapping.file_offset >= segment.offset + segment.file_size) continue;
-        return mapping.start - (mapping.file_offset + (segment.address - segment.offset));
-    }
-    return std::nullopt;
-}
-
 } // namespace
 
 Result<void> Scripts::start(LoadedObject &object) {
@@ -70,7 +60,7 @@ void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
         const auto known = processes_.find(pid);
         if (known != processes_.end() && known->second.module == mapping.module) return;
         Build *build = build_of(mapping.module, pid, mapping);
-        const auto bias = build ? bias_of(build->file, mapping) : std::nullopt;
+        const auto bias = build ? bias_of(build->file, mapping.start, mapping.file_offset) : std::nullopt;
         if (!bias) continue;
         if (!build->file.why_not.empty()) {
             build->why = build->file.why_not;
@@ -200,8 +190,10 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     if (!on()) return;
     const auto process = processes_.find(pid);
     if (process == processes_.end()) return;
-    if (words.size() == 2 && LANGUAGE_MARK(words[1]) == LANGUAGE_IS_THREAD && !process->second.walked)
-        return learn(pid, process->second, words[0], now_ns);
+    if (words.size() == 2 && LANGUAGE_MARK(words[1]) == LANGUAGE_IS_THREAD) { // of a wait that began before it was walked, too
+        if (!process->second.walked) learn(pid, process->second, words[0], now_ns);
+        return;
+    }
     Build &build = *builds_[process->second.module];
     if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
     if (!process->second.walked) return;

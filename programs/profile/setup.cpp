@@ -99,7 +99,9 @@ Result<ProgramOptions> program_options(const Setup &setup) {
     // Waits come faster than ticks: a thousand threads that sleep a millisecond each are as many bytes as copies of stacks.
     program.ring_bytes = ring_bytes(setup, options.off_cpu != nullptr);
     program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
-    if (options.off_cpu) program.threads = waiting_threads();
+    if (options.off_cpu)
+        program.threads =
+            waiting_threads(options.language_view == processes::ScriptView::native ? kWaitingBytes : kWaitingLanguageBytes);
     program.pids = static_cast<uint32_t>(std::max<size_t>(1, options.pids.size()));
     if (setup.by_descent()) program.pids = options.off_cpu ? kMostFamily : kMostLeftOut;
     return program;

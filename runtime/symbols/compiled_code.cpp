@@ -1,6 +1,7 @@
 #include "runtime/symbols/compiled_code.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/stable_sort.h"

@@ -51,7 +51,7 @@ def doctor_looks_at_a_process():
     p = subprocess.Popen([program], stdout=subprocess.PIPE)
     try:
         p.stdout.read(1)
-        rows = doctor_rows("-p", str(p.pid))
+        rows = [r for r in doctor_rows("-p", str(p.pid)) if r["type"] == "module"]
         assert {r["pid"] for r in rows} == {p.pid}, rows
         names = [os.path.basename(r["path"]) for r in rows]
         assert "doctor-process" in names and "libc.so.6" in names, names
@@ -72,7 +72,7 @@ def doctor_looks_at_files_in_memory():
     p = subprocess.Popen(["python3", "-c", in_memory, program], stdout=subprocess.PIPE)
     try:
         p.stdout.read(1)
-        (row,) = [r for r in doctor_rows("-p", str(p.pid)) if r["path"].startswith("/memfd:doctored")]
+        (row,) = [r for r in doctor_rows("-p", str(p.pid)) if r.get("path", "").startswith("/memfd:doctored")]
         (of_file,) = doctor_rows(program)
         told = ("functions", "frame_pointers", "rows", "bytes", "symbols", "symbols_from")
         assert [row[k] for k in told] == [of_file[k] for k in told] and row["rows"] > 0, (row, of_file)
@@ -100,6 +100,43 @@ def doctor_looks_at_files_in_memory():
     finally:
         p.kill()
         p.wait()
+
+
+@test
+def doctor_says_how_well_python_is_seen():
+    deep = "import time, sys\ndef f(n):\n  if n: return f(n - 1)\n  print(flush=True); time.sleep(100)\nf(12)"
+    p = subprocess.Popen(["/usr/bin/python3", "-c", deep], stdout=subprocess.PIPE)
+    try:
+        p.stdout.readline()
+        (row,) = [r for r in doctor_rows("-p", str(p.pid)) if r["type"] == "runtime"]
+        assert row["language"] == "Python" and row["functions"], row
+        text = good("doctor", "-p", str(p.pid)).out
+        if os.uname().machine == "x86_64":
+            # The same that a profile learns, which proves it: see python_test.py.
+            assert re.fullmatch(r"CPython 3\.\d+\.\d+", row["version"]) and "learnt from its first thread just now" in row["how"], row
+            assert row["version"] in text and "learnt from 14 frames" in text, text
+    finally:
+        p.kill()
+        p.wait()
+
+
+@test
+def doctor_says_who_names_compiled_code():
+    code = ("import mmap, os, sys; m = mmap.mmap(-1, 8192, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC); print(flush=True); "
+            "sys.stdin.readline(); open(f'/tmp/perf-{os.getpid()}.map', 'w').write('1000 10 a\\n2000 10 b\\n'); print(flush=True); "
+            "sys.stdin.readline(); os.unlink(f'/tmp/perf-{os.getpid()}.map')")
+    p = subprocess.Popen(["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        for names in (r"none: .*perf-\d+\.map.*", "2 functions in its perf map"):
+            p.stdout.readline()
+            (row,) = [r for r in doctor_rows("-p", str(p.pid)) if r["type"] == "compiled_code"]
+            assert row["regions"] >= 1 and re.fullmatch(names, row["names"]), row
+            text = good("doctor", "-p", str(p.pid)).out
+            assert re.search(f"names of code made at run time: {names}", text), text
+            p.stdin.write(b"\n")
+            p.stdin.flush()
+    finally:
+        p.communicate(timeout=20)
 
 
 @test

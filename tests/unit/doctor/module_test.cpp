@@ -63,7 +63,7 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
     CHECK(text.find("frame pointers   in its code without tables, and in 1 of the 4 functions with tables that make a frame\n") !=
           std::string::npos);
     text.clear();
-    doctor::append_process_text(text, 7, {&module, 1}, 0);
+    doctor::append_process_text(text, 7, {&module, 1}, 0, {});
     CHECK(text.find("\n    84 ") != std::string::npos); // (25 % of 64 bytes and all of 320) of 400
 
     module = examine(with_functions(20, 0));
@@ -108,22 +108,22 @@ TEST_CASE("doctor: malformed entries and names that aren't text") {
 TEST_CASE("doctor: a process is a table of its modules") {
     const std::vector<doctor::Module> modules = {examine(with_functions(20, 1)), examine({})};
     std::string text;
-    doctor::append_process_text(text, 7, modules, 2);
+    doctor::append_process_text(text, 7, modules, 2, "3 functions in its perf map");
     CHECK(text ==
           "process 7\n"
           "  fp %     rows      bytes  odd  symbols debug probes  module\n"
           "    95       64        264    1        0     -      0  /no such place/app\n"
           "     ?        0          0    0        0     -      0  /no such place/app\n"
-          "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers, names come "
-          "from /tmp/perf-7.map where the program writes it\n"
+          "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers\n"
+          "  names of code made at run time: 3 functions in its perf map\n"
           "  A profile will show whole stacks through 1 of 2 modules, stacks that end in /no such place/app; 2 without any "
           "name.\n");
     text.clear();
     std::vector<doctor::Module> many(6, modules[1]);
     for (size_t i = 0; i < many.size(); ++i) many[i].path = format("/{}", i);
-    doctor::append_process_text(text, 7, many, 0);
+    doctor::append_process_text(text, 7, many, 0, {});
     CHECK(text.find("through 0 of 6 modules, stacks that end in /0, /1, /2, /3 and 2 more; 6 without") != std::string::npos);
     text.clear();
-    doctor::append_process_text(text, 7, {}, 0);
+    doctor::append_process_text(text, 7, {}, 0, {});
     CHECK(text == "process 7\n  No file's code is mapped: a kernel thread, or it has ended.\n");
 }

@@ -1,6 +1,7 @@
 // Code by time, and jit-PID.dump: what compilers write, what they get wrong, and what they can't make us do.
 #include "runtime/symbols/jit_dump.h"
 
+#include <algorithm>
 #include <random>
 
 #include <sys/mman.h>

@@ -1,0 +1,144 @@
+// Two ways to a language's functions. An interpreter's frames are a list in its memory (programs/languages): whether a profile
+// will find it is tried here and now, in the same way. Code that a compiler made at run time is on the native stack like any
+// other; whether it has names depends on what the runtime tells (runtime/symbols/jit_dump.h, perf_map.h).
+#include "programs/doctor/runtime.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "programs/languages/memory.h"
+#include "programs/languages/runtime.h"
+#include "programs/languages/thread_pointer.h"
+#include "programs/processes/advice.h"
+#include "programs/render/json_line.h"
+#include "programs/render/text.h"
+#include "runtime/base/format.h"
+#include "runtime/symbols/jit_dump.h"
+#include "runtime/symbols/mapped_file.h"
+#include "runtime/symbols/perf_map.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
+
+namespace rawbpf::inline v0::doctor {
+namespace {
+
+constexpr int kTries = 20; // the process runs on, and a list that is read meanwhile leads astray
+
+/// "CPython 3.11.2" of "CPython 3.11.2: thread state at ...".
+std::string before_colon(const std::string &text) { return text.substr(0, text.find(':')); }
+
+/// Learns as a profile does: twice the same.
+void learn(Runtime &out, int pid, uint64_t bias, const languages::Interpreter &file) {
+    sys::Because why("what a profile would learn of an interpreter at its first samples: where its functions' frames are");
+    const auto maps = sys::read_file(format("/proc/{}/maps", pid));
+    auto pages = languages::ProcessPages::open(static_cast<uint32_t>(pid));
+    if (!maps || !pages) {
+        out.how = format("its memory can't be read: {}", maps ? pages.error().message() : maps.error().message());
+        return;
+    }
+    std::optional<uint64_t> thread;
+    {
+        languages::Memory memory(*pages, 1024);
+        thread = languages::find_thread_pointer(memory, *maps, kHostArch);
+    }
+    if (!thread) {
+        out.functions = true;
+        out.how = "a profile learns at its first samples where its frames are; it can't be tried here, as its first thread's "
+                  "data wasn't found";
+        return;
+    }
+    std::optional<languages::Layout> before;
+    std::string missing;
+    for (int i = 0; i < kTries; ++i) {
+        languages::Memory memory(*pages);
+        auto layout = file.runtime->learn(memory, {file, bias, kHostArch, *thread, {}}, missing);
+        if (layout && before && std::memcmp(&before->process, &layout->process, sizeof layout->process) == 0) {
+            const std::string told = file.runtime->describe(file, *layout);
+            out.version = before_colon(told);
+            out.functions = true;
+            out.how =
+                format("its functions are shown, with files and lines, between the native ones; learnt from its first thread "
+                       "just now: {}",
+                       told.size() > out.version.size() + 2 ? told.substr(out.version.size() + 2) : told);
+            return;
+        }
+        before = std::move(layout);
+    }
+    out.functions = true;
+    out.how =
+        format("its functions are shown once a profile has learnt where their frames are, which failed just now: {}", missing);
+}
+
+} // namespace
+
+std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, const elf::Elf &file, Bytes bytes) {
+    Runtime out;
+    out.path = region.file();
+    if (const auto found = languages::recognise(file, bytes)) {
+        const auto bias = languages::bias_of(*found, region.start, region.file_offset);
+        if (!bias) return std::nullopt;
+        out.language = found->runtime->language;
+        if (found->why_not.empty())
+            learn(out, pid, *bias, *found);
+        else
+            out.how = "its functions aren't shown: " + found->why_not;
+        return out;
+    }
+    const processes::RuntimeAdvice *known = processes::runtime_of(out.path);
+    if (!known) return std::nullopt;
+    out.language = known->name;
+    out.how = "its native functions are shown, and the code that it makes at run time";
+    out.advice = known->advice;
+    return out;
+}
+
+std::string compiled_names(int pid, const symbols::ProcessMaps &maps, size_t anonymous) {
+    sys::Because why("which names a just-in-time compiler has told of its code");
+    for (const symbols::Region &region : maps.regions) {
+        if (!symbols::is_jit_dump_name(region.path)) continue;
+        const uint32_t whose = static_cast<uint32_t>(pid);
+        const auto opened = symbols::open_mapped(region, std::span(&whose, 1));
+        if (!opened) return format("{} can't be read: {}", region.path, opened.error().message());
+        symbols::JitDump dump;
+        const auto read = dump.read_more(opened->file, 0);
+        return format("{} functions, by time, in {}{}", dump.code().size(), region.path,
+                      read ? std::string() : "; then: " + read.error().message());
+    }
+    if (anonymous == 0) return {};
+    const auto map = symbols::PerfMap::load(pid);
+    if (!map) return format("none: {}", map.error().message());
+    return format("{} functions in its perf map", map->size());
+}
+
+void settle_runtimes(std::vector<Runtime> &runtimes, bool named) {
+    std::vector<Runtime> kept;
+    for (const bool functions : {true, false})
+        for (Runtime &runtime : runtimes) {
+            const auto same = [&](const Runtime &other) { return other.language == runtime.language; };
+            if (runtime.functions != functions || std::any_of(kept.begin(), kept.end(), same)) continue;
+            if (named && !functions) runtime.advice.clear();
+            kept.push_back(std::move(runtime));
+        }
+    runtimes = std::move(kept);
+}
+
+void append_runtime_text(std::string &out, const Runtime &runtime) {
+    render::append_line(
+        out, format("  {} ({}): {}.", runtime.version.empty() ? runtime.language : runtime.version, runtime.path, runtime.how));
+    if (!runtime.advice.empty()) render::append_line(out, format("    {}.", runtime.advice));
+}
+
+void append_runtime_json(std::string &out, const Runtime &runtime, int pid) {
+    render::JsonLine line(out, "runtime");
+    line.number("pid", static_cast<uint64_t>(pid)).text("path", runtime.path).text("language", runtime.language);
+    line.text_or_null("version", runtime.version).truth("functions", runtime.functions).text("how", runtime.how);
+    line.text_or_null("advice", runtime.advice);
+}
+
+void append_compiled_json(std::string &out, int pid, size_t regions, std::string_view names) {
+    render::JsonLine line(out, "compiled_code");
+    line.number("pid", static_cast<uint64_t>(pid)).number("regions", regions).text_or_null("names", names);
+}
+
+} // namespace rawbpf::inline v0::doctor

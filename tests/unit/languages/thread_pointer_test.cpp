@@ -1,0 +1,67 @@
+// The first thread's pointer, by what lies there.
+#include "programs/languages/thread_pointer.h"
+
+#include <cstring>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "runtime/sys/file.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::languages;
+
+namespace {
+
+/// Two pages at 0x10000 whose words are 0 but for those that are put there.
+class TwoPages final : public Pages {
+  public:
+    bool read(uint64_t address, std::span<std::byte> page) override {
+        if (address != 0x10000 && address != 0x11000) return false;
+        std::memcpy(page.data(), reinterpret_cast<const std::byte *>(words_) + (address - 0x10000), page.size());
+        return true;
+    }
+    void put(uint64_t at, uint64_t value) { words_[(at - 0x10000) / 8] = value; }
+
+  private:
+    uint64_t words_[1024] = {};
+};
+
+std::optional<uint64_t> found(TwoPages &pages, std::string_view maps, Arch arch = Arch::x86_64) {
+    Memory memory(pages);
+    return find_thread_pointer(memory, maps, arch);
+}
+
+} // namespace
+
+TEST_CASE("thread pointer: a block that says its own address twice, in memory without a file") {
+    constexpr std::string_view kMaps = "00400000-00401000 r-xp 00000000 08:01 77                         /bin/a\n"
+                                       "00010000-00012000 rw-p 00000000 00:00 0 \n";
+    TwoPages pages;
+    CHECK(!found(pages, kMaps));
+    pages.put(0x10100, 0x10100); // once is an empty list's head
+    CHECK(!found(pages, kMaps));
+    pages.put(0x11740, 0x11740);
+    pages.put(0x11750, 0x11740);
+    CHECK(found(pages, kMaps) == 0x11740);
+    CHECK(!found(pages, kMaps, Arch::arm64));
+    for (const std::string_view other :
+         {"10000-12000 rw-p 00000000 08:01 77 /lib/x\n", "10000-12000 r--p 00000000 00:00 0\n",
+          "10000-12000 rw-p 00000000 00:00 0 [heap]\n", "10000-f2000 rw-p 00000000 00:00 0\n",
+          "10000-12000 rw-s 00000000 00:00 0\n", "12000-10000 rw-p 00000000 00:00 0\n", "nonsense", ""})
+        CHECK(!found(pages, other));
+}
+
+#ifdef __x86_64__
+TEST_CASE("thread pointer: this process's own first thread") {
+    if (getpid() != gettid()) return;
+    auto pages = ProcessPages::open(static_cast<uint32_t>(getpid()));
+    REQUIRE(pages);
+    Memory memory(*pages);
+    const auto maps = sys::read_file("/proc/self/maps");
+    REQUIRE(maps);
+    CHECK(find_thread_pointer(memory, *maps, Arch::x86_64) == static_cast<uint64_t>(pthread_self()));
+}
+#endif
