@@ -95,6 +95,10 @@ constexpr Option kOptions[] = {
     {.name = "language",
      .help = "of processes that run an interpreter (Python), show only the functions of the script",
      .excludes = "languages"},
+    {.name = "jvm-perfmap",
+     .help =
+         "ask each Java virtual machine that is met for the names of its compiled code, as jcmd PID Compiler.perfmap does (JDK "
+         "17): rawbpf sends it SIGQUIT, which has it start a thread that answers, and it writes /tmp/perf-PID.map"},
     kRingOption,
     {.name = "duration",
      .letter = 'd',
@@ -322,6 +326,7 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.unwind = choice.by;
     o.unwind_memory = choice.memory;
     o.depth = a.has(option("off-cpu")) && !a.has(option("depth")) ? 127 : choice.depth;
+    o.ask_jvms = a.has(option("jvm-perfmap"));
     if (a.has(option("native"))) o.language_view = processes::ScriptView::native;
     if (a.has(option("language"))) o.language_view = processes::ScriptView::language;
     o.idle = a.has(option("idle"));

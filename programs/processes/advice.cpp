@@ -23,7 +23,7 @@ constexpr size_t kMostPlaces = 4;
 
 constexpr RuntimeAdvice kRuntimes[] = {
     {"libjvm.so", true, "Java",
-     "java -XX:+PreserveFramePointer keeps frame pointers; jcmd PID Compiler.perfmap (JDK 17) tells the names of functions"},
+     "java -XX:+PreserveFramePointer keeps frame pointers; profile --jvm-perfmap asks for the names of functions (JDK 17)"},
     {"node", true, "node",
      "node --perf-basic-prof --interpreted-frames-native-stack tells the names of functions, the interpreted ones too"},
     {"libnode.so", false, "node",

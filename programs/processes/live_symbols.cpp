@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 
+#include "programs/processes/jvm_attach.h"
 #include "programs/xz.h"
 #include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
@@ -29,8 +30,9 @@ constexpr size_t kMostHeld = 400;             // descriptors; the usual limit of
 constexpr size_t kMostUnused = kMostHeld / 2; // of files that no sample has been in: the others need their place
 constexpr uint64_t kReadAgainNs = 1'000'000'000;
 constexpr size_t kMostWarnings = 20;
-constexpr size_t kMostJits = 64;        // processes whose compiled code is known
-constexpr uint64_t kNewsNs = 5'000'000; // between two looks for what compilers have told
+constexpr size_t kMostJits = 64;                // processes whose compiled code is known
+constexpr uint64_t kAskAgainNs = 1'000'000'000; // a Java virtual machine, which takes some hundredths of a second
+constexpr uint64_t kNewsNs = 5'000'000;         // between two looks for what compilers have told
 
 } // namespace
 
@@ -94,6 +96,7 @@ bool LiveSymbols::open_jit(const std::vector<uint32_t> &pids, const symbols::Reg
             jit.is_dump = true;
         }
     }
+    if (!jit.file && ask_jvms_ && ask(pid)) jit.asked_ns = sys::monotonic_ns();
     for (const uint32_t its : pids) { // a child of a fork has its parent's code
         if (jit.file) break;
         auto file = symbols::PerfMap::open(static_cast<int>(its), {}, owner_);
@@ -105,6 +108,14 @@ bool LiveSymbols::open_jit(const std::vector<uint32_t> &pids, const symbols::Reg
     if (!jit.file) return false;
     read(pid, jits_[pid] = std::move(jit));
     return true;
+}
+
+bool LiveSymbols::ask(uint32_t pid) {
+    if (!is_jvm(pid)) return false;
+    const auto asked = ask_for_perf_map(pid);
+    if (asked) return true;
+    missed(format("process {}: its compiled code has no names", pid), asked.error());
+    return false;
 }
 
 void LiveSymbols::read(uint32_t pid, Jit &jit) {
@@ -122,6 +133,12 @@ uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) 
     if (at == jits_.end()) return 0;
     Jit &jit = at->second;
     if (t_ns > jit.read_ns && sys::monotonic_ns() > jit.read_ns + kNewsNs) read(pid, jit); // it may be newer than what was told
+    // What a Java virtual machine has compiled since it was asked has no name yet.
+    if (jit.asked_ns != 0 && !jit.code().find(address, 0) && sys::monotonic_ns() > jit.asked_ns + kAskAgainNs) {
+        jit.asked_ns = ask(pid) ? sys::monotonic_ns() : 0;
+        jit.map.read_again();
+        read(pid, jit);
+    }
     return jit.code().layer_at(address, t_ns);
 }
 

@@ -28,6 +28,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void set_debug_info(DebugInfo *debug_info) { debug_info_ = debug_info; }
     /// Where interpreters' functions have their names from; nullptr: nowhere. It must outlive this.
     void set_scripts(const Scripts &scripts) { scripts_ = &scripts; }
+    /// Java virtual machines whose compiled code is met are asked to write their map (jvm_attach.h).
+    void ask_jvms() { ask_jvms_ = true; }
     /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
     void set_owner(uint32_t uid) { owner_ = uid; }
 
@@ -70,13 +72,14 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         Fd file;
         bool is_dump = false;
         bool damaged = false; ///< nothing more is read of it
-        uint64_t read_ns = 0;
+        uint64_t read_ns = 0, asked_ns = 0;
         symbols::PerfMap map;
         symbols::JitDump dump;
         [[nodiscard]] const symbols::CompiledCode &code() const { return is_dump ? dump.code() : map.code(); }
     };
     bool open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump);
     void read(uint32_t pid, Jit &jit);
+    [[nodiscard]] bool ask(uint32_t pid);
     void missed(const std::string &what, const Error &error);
     void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);
     void load(Table &table, const Module &module);
@@ -87,6 +90,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     DebugInfo *debug_info_ = nullptr;
     const Scripts *scripts_ = nullptr;
     std::optional<uint32_t> owner_;
+    bool ask_jvms_ = false;
     std::unordered_map<uint32_t, Table> tables_; // by module
     std::unordered_map<uint32_t, Jit> jits_;     // by pid
     size_t held_ = 0;

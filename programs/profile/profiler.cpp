@@ -117,6 +117,7 @@ class Run {
     }
 
     Result<void> open_events() {
+        if (options_.ask_jvms) following_.symbols().ask_jvms();
         TRY(session_.open());
         if (!options_.workload.empty()) {
             following_.symbols().set_owner(session_.owner());

@@ -55,8 +55,9 @@ struct ProfileOptions {
     bool per_thread = false; ///< Delivery::counted: stacks of different threads are counted apart
     double max_cpu = 0;      ///< the clock ticks slower by itself while the profile costs more than this share of a CPU; 0: never
     /// Of interpreters (Python): their functions in the place of the interpreter's own, or one side alone. Needs unwinding by
-    /// tables and bpf_loop (5.17); a clock's samples have them, waits and events not yet.
+    /// tables and bpf_loop (5.17); a clock's samples and waits have them, events not yet.
     processes::ScriptView language_view = processes::ScriptView::both;
+    bool ask_jvms = false; ///< for the names of their compiled code
     bool kernel_stacks = true;
     bool user_stacks = true;
     UnwindBy unwind = UnwindBy::automatic;

@@ -27,6 +27,8 @@ namespace {
 
 constexpr size_t kMaxFile = 256 << 20, kMostMemory = 48 << 20;
 
+} // namespace
+
 // The pid that the process knows itself by: the innermost of its pid namespaces, the last number of "NSpid:" (Linux 4.1).
 int pid_inside(int pid) {
     Result<std::string> status = sys::read_file(format("/proc/{}/status", pid));
@@ -41,8 +43,6 @@ int pid_inside(int pid) {
     }
     return pid;
 }
-
-} // namespace
 
 Result<Fd> PerfMap::open(int pid, const std::string &root, std::optional<uint32_t> owner) {
     std::string base = format("/proc/{}", pid);
@@ -84,7 +84,7 @@ Result<bool> PerfMap::read_more(const Fd &file, uint64_t since_ns) {
     constexpr size_t kPiece = 256 << 10, kLongestLine = kLongestName + 64; // two numbers in front of the name
     const struct stat st = TRY_IN(sys::stat_fd(file.get()), "reading a perf map");
     const bool anew = static_cast<uint64_t>(st.st_size) < offset_;
-    if (anew) *this = {};
+    if (anew) read_again();
     const uint64_t before = offset_;
     while (true) {
         const size_t kept = rest_.size();

@@ -14,6 +14,9 @@
 
 namespace rawbpf::inline v0::symbols {
 
+/// The number that a process knows itself by: in the innermost of its pid namespaces (Linux 4.1; before, `pid`).
+[[nodiscard]] int pid_inside(int pid);
+
 /// perf-PID.map as JITs (node, the JVM's agents, wasmtime, .NET ...) write it: "START SIZE NAME" in hex, one a line.
 class PerfMap {
   public:
@@ -28,8 +31,14 @@ class PerfMap {
     /// The text (PURE); lines of another form are passed over.
     [[nodiscard]] static PerfMap parse(std::string_view text);
     /// Reads what was appended since the last call, at `since_ns` (0: this is the first one): a map has no times. Where the file
-    /// is shorter now it was written anew, and is read from its beginning. True: there was something new. Errors: as read().
+    /// is shorter now it was written anew, and is read again. True: there was something new. Errors: as read().
     [[nodiscard]] Result<bool> read_more(const Fd &file, uint64_t since_ns);
+    /// The file was written anew: the next read_more() takes all of it. What was there before stays, as of then.
+    void read_again() {
+        offset_ = 0;
+        rest_.clear();
+        passing_over_ = false;
+    }
 
     /// The function at an address. Where a JIT has used memory again, the last line wins.
     [[nodiscard]] std::optional<Name> find(uint64_t address) const;

@@ -27,7 +27,7 @@ constexpr int kWaiting = 64; // connections that the kernel keeps until they are
 uint64_t file(int fd) { return static_cast<uint64_t>(fd); }
 
 Result<Fd> new_socket(int family) {
-    const long fd = invoke(__NR_socket, static_cast<uint64_t>(family), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    const long fd = invoke(__NR_socket, static_cast<uint64_t>(family), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return fail_os(static_cast<int>(-fd), "socket");
     return Fd(static_cast<int>(fd));
 }

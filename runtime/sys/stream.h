@@ -1,4 +1,5 @@
-// TCP sockets that never block: the caller waits in poll_files(), with a deadline, and can be woken.
+// TCP sockets, and local ones to connect to, that never block: the caller waits in poll_files(), with a deadline, and can be
+// woken.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-"""Code made at run time: its names by time, of a jitdump with lines, of a perf map as it grows."""
+"""Code made at run time: its names by time, of a jitdump with lines, of a perf map as it grows, of a JVM that is asked."""
 from harness import *
 
 # Two functions, one after the other at the same address, and each says so when it begins. "dump": in a jitdump, which it maps as
@@ -120,3 +120,75 @@ def a_capture_has_the_names_of_compiled_code_by_time():
     shown = [json.loads(line) for line in good("report", capture, "-q", "-f", "json").out.splitlines()]
     seen = {(frame["symbol"], frame["file"], frame["line"]) for _, frame in in_code(shown)}
     assert seen == {("first", "/src/of/it.x", 11), ("second", "/src/of/it.x", 22)}, seen
+
+
+# What a Java virtual machine does when it is asked for its map: the attach protocol, as the JDK's jcmd speaks it.
+VIRTUAL_MACHINE = r'''
+import ctypes, mmap, os, signal, socket, struct, sys, threading
+
+folder, refuse = sys.argv[1], sys.argv[2] == "refuse"
+library = open(os.path.join(folder, "libjvm.so"), "w+b")
+library.write(b"\x7fELF" + b"\0" * 4092)
+library.flush()
+mapped = mmap.mmap(library.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+pid = os.getpid()
+code = bytes.fromhex("554889e548ffcf75fb5dc3")
+memory = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+memory.write(code)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def listen(*_):
+    assert os.path.exists(f"/tmp/.attach_pid{pid}")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(f"/tmp/.java_pid{pid}")
+    server.listen()
+
+    def serve():
+        while True:
+            client = server.accept()[0]
+            request = client.recv(100)
+            print("asked", request, flush=True)
+            if refuse:
+                client.sendall(b"1\njava.lang.IllegalArgumentException: Unknown diagnostic command\n")
+            else:
+                open(f"/tmp/perf-{pid}.map", "w").write(f"{address:x} {len(code):x} int Hot.fib(int)\n")
+                client.sendall(b"0\n")
+            client.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+
+
+signal.signal(signal.SIGQUIT, listen)
+run = ctypes.CFUNCTYPE(None, ctypes.c_ulong)(address)
+print("ready", flush=True)
+for _ in range(150):
+    run(30000000)
+for left in (f"/tmp/.java_pid{pid}", f"/tmp/perf-{pid}.map"):
+    if os.path.exists(left):
+        os.unlink(left)
+'''
+
+
+@test
+def a_jvm_is_asked_for_its_map_on_request():
+    if os.geteuid() != 0 or os.uname().machine != "x86_64":
+        raise Skip("needs root; the program is written for x86-64")
+    script = path("virtual-machine.py")
+    with open(script, "w") as file:
+        file.write(VIRTUAL_MACHINE)
+    request = "asked b'1\\x00jcmd\\x00Compiler.perfmap\\x00\\x00\\x00'"
+    for how, options, warned in (("answer", ["--jvm-perfmap"], ""), ("refuse", ["--jvm-perfmap"], "Unknown diagnostic command"), ("answer", [], "")):
+        p = subprocess.Popen(["/usr/bin/python3", script, WORK, how], stdout=subprocess.PIPE, text=True)
+        try:
+            assert p.stdout.readline() == "ready\n"
+            r = good("profile", "-F", "199", "-d", "1.5", "-f", "folded", "-p", str(p.pid), *options)
+        finally:
+            p.kill()
+        said = p.communicate()[0].splitlines()
+        for left in (f"/tmp/.java_pid{p.pid}", f"/tmp/perf-{p.pid}.map"):
+            if os.path.exists(left):
+                os.unlink(left)
+        assert said == [request] * len(said) and bool(said) == bool(options), (how, options, said)
+        assert ("int Hot.fib(int)" in r.out) == (how == "answer" and bool(options)), (how, options, r.out[-500:])
+        assert warned in r.err and not os.path.exists(f"/tmp/.attach_pid{p.pid}"), (how, r.err)

@@ -1,0 +1,131 @@
+// The JDK's attach protocol (src/jdk.attach/linux/classes/sun/tools/attach/VirtualMachineImpl.java; the other side:
+// src/hotspot/os/posix/attachListener_posix.cpp), N being the process's number as it knows itself:
+//
+//      /tmp/.java_pidN is there?  no: make /tmp/.attach_pidN, send SIGQUIT: the virtual machine starts who listens
+//      connect                    "1" NUL "jcmd" NUL "Compiler.perfmap" NUL NUL NUL
+//      read to the end            "0\n" and an answer; another number: it didn't work, and why
+//
+// All paths are the process's own, below /proc/PID/root. SIGQUIT ends whoever doesn't handle it, so it is sent only to a process
+// that has mapped libjvm.so and catches that signal.
+#include "programs/processes/jvm_attach.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/un.h>
+
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
+#include "runtime/symbols/maps.h"
+#include "runtime/symbols/perf_map.h"
+#include "runtime/symbols/text.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
+#include "runtime/sys/process.h"
+#include "runtime/sys/stream.h"
+
+namespace rawbpf::inline v0::processes {
+namespace {
+
+constexpr uint64_t kMostNs = 2'000'000'000, kStepNs = 5'000'000;
+constexpr size_t kLongestAnswer = 16 << 10;
+constexpr std::string_view kRequest{"1\0jcmd\0Compiler.perfmap\0\0\0", 26};
+
+/// Whether it handles SIGQUIT: a bit of the line "SigCgt:" of /proc/PID/status.
+bool catches_quit(uint32_t pid) {
+    const auto status = sys::read_file(format("/proc/{}/status", pid));
+    std::string_view text = status ? std::string_view(*status) : std::string_view();
+    while (!text.empty()) {
+        const std::string_view line = symbols::take_line(text);
+        if (!line.starts_with("SigCgt:\t")) continue;
+        symbols::TextCursor at(line.substr(8));
+        uint64_t caught = 0;
+        return at.hex(caught) && (caught >> (SIGQUIT - 1) & 1) != 0;
+    }
+    return false;
+}
+
+void pause(uint64_t ns) { (void)sys::poll_files({}, ns); }
+
+Result<void> wait_for(int socket, short events, uint64_t until_ns) {
+    pollfd one{socket, events, 0};
+    const uint64_t now = sys::monotonic_ns();
+    if (now < until_ns) TRY(sys::poll_files(std::span(&one, 1), until_ns - now));
+    if (one.revents == 0) return fail(Errc::unsupported, "the Java virtual machine doesn't answer");
+    return {};
+}
+
+Result<Fd> connect_to(const std::string &path) {
+    sys::SocketAddress address;
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    if (path.size() >= sizeof name.sun_path) return fail(Errc::bad_input, "{}: too long for a socket's name", path);
+    std::memcpy(name.sun_path, path.data(), path.size());
+    std::memcpy(&address.bytes, &name, sizeof name);
+    address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+    return sys::begin_connect(address);
+}
+
+/// Has the virtual machine listen.
+Result<void> wake(uint32_t pid, int inside, const std::string &socket_path, uint64_t until_ns) {
+    const std::string root = format("/proc/{}/root", pid), request = format("/tmp/.attach_pid{}", inside);
+    {
+        auto file = sys::open_under(root, request, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW);
+        if (!file && file.error().os != EEXIST) return Unexpected(std::move(file).error());
+    }
+    Result<void> sent = sys::send_signal(static_cast<int>(pid), SIGQUIT);
+    while (sent && !sys::exists(socket_path) && sys::monotonic_ns() < until_ns) pause(kStepNs);
+    (void)sys::remove_file(root + request); // the virtual machine does it, too
+    TRY(std::move(sent));
+    if (!sys::exists(socket_path))
+        return fail(Errc::unsupported,
+                    "the Java virtual machine doesn't listen: was it started with -XX:+DisableAttachMechanism?");
+    return {};
+}
+
+} // namespace
+
+bool is_jvm(uint32_t pid) {
+    sys::Because why("is it a Java virtual machine that can be asked for the names of its code?");
+    const auto maps = symbols::read_maps(static_cast<int>(pid));
+    return maps &&
+           std::any_of(maps->regions.begin(), maps->regions.end(),
+                       [](const symbols::Region &region) { return region.file().ends_with("/libjvm.so"); }) &&
+           catches_quit(pid);
+}
+
+Result<void> ask_for_perf_map(uint32_t pid) {
+    if (!is_jvm(pid)) return fail(Errc::unsupported, "process {} is no Java virtual machine that can be asked", pid);
+    sys::Because why("the Java virtual machine is asked for the names of its code, as --jvm-perfmap wants");
+    const uint64_t until_ns = sys::monotonic_ns() + kMostNs;
+    const int inside = symbols::pid_inside(static_cast<int>(pid));
+    const std::string path = format("/proc/{}/root/tmp/.java_pid{}", pid, inside);
+    if (!sys::exists(path)) TRY(wake(pid, inside, path, until_ns));
+    const Fd socket = TRY(connect_to(path));
+    TRY(wait_for(socket.get(), POLLOUT, until_ns));
+    TRY(sys::connect_outcome(socket.get()));
+    for (std::string_view left = kRequest; !left.empty();) {
+        left.remove_prefix(TRY(sys::send_some(socket.get(), left)));
+        if (!left.empty()) TRY(wait_for(socket.get(), POLLOUT, until_ns));
+    }
+    std::string answer;
+    for (char piece[512]; answer.size() < kLongestAnswer;) {
+        TRY(wait_for(socket.get(), POLLIN, until_ns));
+        const auto n = TRY(sys::receive(socket.get(), piece));
+        if (n && *n == 0) break;
+        answer.append(piece, n.value_or(0));
+    }
+    if (answer.starts_with("0\n")) return {};
+    std::replace(answer.begin(), answer.end(), '\n', ' ');
+    return fail(Errc::unsupported, "the Java virtual machine has no Compiler.perfmap (JDK 17); it answers: {}",
+                answer.substr(0, 200));
+}
+
+} // namespace rawbpf::inline v0::processes
