@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/custom_weight.h"
 #include "cli/lines.h"
 #include "cli/object_file.h"
 #include "cli/run_words.h"
@@ -70,12 +71,9 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kLinesOption,
     kInlineOption,
-    {.name = "weight",
-     .kind = OptionKind::choice,
-     .argument = "WHAT",
-     .help = "folded, svg, top: what to add up for each stack: how often it came, its contexts, or its nanoseconds off the CPU",
-     .fallback = "count",
-     .choices = "count context off-cpu"},
+    weight_option(
+        "folded, svg, top: what to add up for each stack: how often it came, its contexts, or its nanoseconds off the CPU"),
+    kRecordOption,
     kOutputOption,
     kColorOption,
     verbose_option("show each step of the setup, and how long a tail call takes"),
@@ -91,6 +89,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf custom --object mine.bpf.o ./server:handle -v", "your own program decides what the context is"},
     {"sudo rawbpf custom --pin /sys/fs/bpf/rawbpf", "programs that libbpf, cilium/ebpf or aya load can join"},
     {"sudo rawbpf custom ./server:handle -f pprof -o x.pb.gz -d 10", "for pprof -tagfocus context=0x2a and its like"},
+    {"sudo rawbpf custom ./server:handle --record - -d 10 | ssh host rawbpf report -", "record here, show it there"},
     {"sudo rawbpf custom ./copy:copied -f svg --weight context -o x.svg -- ./copy", "bytes by stack, as a flame graph"},
 };
 
@@ -101,15 +100,10 @@ Result<CommandOutput> check(const Arguments &a) {
     if (!target && !a.has(option("object")) && !a.has(option("pin")))
         return wrong_usage("TARGET:FUNCTION is missing", "as in ./prog:handle_request; or --object, or --pin");
     if (a.has(option("arg")) && !target) return wrong_usage("--arg is about the function of TARGET:FUNCTION");
-    const std::string_view shape = a.text(option("format"));
-    if (a.has(option("weight")) && !custom::is_weighed(custom::rendered(shape)))
-        return wrong_usage(format("--weight is for -f folded, svg and top, not {}", shape));
-    const std::string_view weight = a.text(option("weight"));
-    if (weight != "count" && a.has(option("freq")))
-        return wrong_usage(format("--weight {}: samples have no context and no time", weight), "leave --freq out");
-    if (weight == "context" && a.has(option("off-cpu")))
-        return wrong_usage("--weight context: waits have no context", "leave --off-cpu out, or --weight off-cpu");
-    if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
+    TRY(check_record(a, output_ids(kOptions), lines_ids(kOptions)));
+    if (a.has(option("record")) && a.has(option("weight")))
+        return wrong_usage("--record shows nothing, and --weight is about what is shown", "rawbpf report FILE has --weight");
+    TRY(check_weight(a, option("weight"), a.text(option("format")), a.has(option("freq")), a.has(option("off-cpu"))));
     (void)TRY(unwind_choice(a, unwind_ids(kOptions)));
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other",
@@ -118,10 +112,11 @@ Result<CommandOutput> check(const Arguments &a) {
     (void)TRY(ring_bytes(a, option("ring")));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
-    return place_command_output(a, {option("command-output"), option("format"), option("output")});
+    return place_command_output(a, output_ids(kOptions));
 }
 
-Result<custom::RunOptions> run_options(const Arguments &a, int command_output, processes::DebugInfo *debug_info) {
+Result<custom::RunOptions> run_options(const Arguments &a, const Output &output, int command_output,
+                                       processes::DebugInfo *debug_info) {
     custom::RunOptions out;
     custom::CustomOptions &tracer = out.tracer;
     tracer.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
@@ -140,14 +135,13 @@ Result<custom::RunOptions> run_options(const Arguments &a, int command_output, p
     out.children = !a.has(option("no-children"));
     out.view.format = custom::rendered(a.text(option("format")));
     out.view.json = a.text(option("format")) == "json";
-    out.view.color = a.text(option("output")).empty() && color_wanted(a.text(option("color")), 1);
-    using Weight = custom::ViewOptions::Weight;
-    const std::string_view weight = a.text(option("weight"));
-    out.view.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;
+    out.view.render.color = a.text(option("output")).empty() && color_wanted(a.text(option("color")), 1);
+    out.view.weight = weight_of(a, option("weight"));
     out.detail = {a.has(option("lines")), a.has(option("inline"))};
     out.debug_info = debug_info;
     out.command = own_command_line({"rawbpf", "custom"}, a);
     out.version = RAWBPF_VERSION;
+    if (a.has(option("record"))) out.record_fd = output.fd();
     return out;
 }
 
@@ -176,13 +170,13 @@ class News final : public NewsInWords<custom::RunNews> {
         return {};
     }
     // The line of totals, at most once a second, when there is news.
-    void progress(const custom::View &view) override {
+    void progress(const custom::Tally &tally) override {
         const uint64_t now = sys::monotonic_ns();
         if (told_ns_ == 0) told_ns_ = now;
-        if (quiet_ || a_.text(option("format")) != "text" || now - told_ns_ < kSecond || view.shown() == told_) return;
+        if (quiet_ || a_.text(option("format")) != "text" || now - told_ns_ < kSecond || tally.shown() == told_) return;
         told_ns_ = now;
-        told_ = view.shown();
-        say(format("{}\n", view.totals()));
+        told_ = tally.shown();
+        say(format("{}\n", tally.totals()));
     }
 
   private:
@@ -199,7 +193,7 @@ void say_end(const Arguments &a, const custom::RunEnd &end) {
 }
 
 Result<void> run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info) {
-    custom::RunOptions options = TRY(run_options(a, command_output, debug_info));
+    custom::RunOptions options = TRY(run_options(a, output, command_output, debug_info));
     if (a.has(option("verbose")))
         say(memory_text(kWho, format("a ring of {}", render::size_text(options.tracer.ring_bytes)), options.tracer.unwind,
                         options.tracer.backlog));
@@ -215,9 +209,10 @@ int run_custom_command(const Arguments &a) {
     const std::optional<render::Format> rendered = render::format_named(a.text(option("format")));
     if (rendered && render::is_json(*rendered) && !render::writes_json())
         return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
-    Result<std::unique_ptr<processes::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    Result<std::unique_ptr<processes::DebugInfo>> debug_info = nullptr;
+    if (!a.has(option("record"))) debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(kWho, debug_info.error(), 3);
-    Result<Output> output = Output::open(a.text(option("output")));
+    Result<Output> output = Output::open(a.text(a.has(option("record")) ? option("record") : option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     stop_on_signals();
     const Result<void> done = run(a, *output, command_output->fd, debug_info->get());

@@ -27,6 +27,7 @@ constexpr Example kExamples[] = {
      "functions that became slower in red, functions that became faster in blue"},
     {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded",
      "record on the board; find names and show the capture on this machine"},
+    {"rawbpf report requests.rbpf -f svg --weight context -o bytes.svg", "the contexts that rawbpf custom recorded, by stack"},
     {"rawbpf report calls.rbpf -f chrome -o calls.json", "the calls that rawbpf trace recorded, on a timeline"},
 };
 
@@ -117,19 +118,36 @@ int run_report(const Arguments &a) {
     if (a.has(option("symfs")))
         if (Result<struct stat> st = sys::stat_file(std::string(a.text(option("symfs")))); !st)
             return complain(kWho, in_context(std::move(st).error(), "--symfs"), 1);
-    if (a.has(option("diff"))) return report_profile(a, nullptr);
+    if (a.has(option("diff"))) {
+        if (!a.has(option("weight"))) return report_profile(a, nullptr);
+        return complain(
+            kWho,
+            wrong_usage("--weight is about recordings of rawbpf custom, and --diff compares profiles", "leave one out").error(),
+            2);
+    }
     const Result<InputFile> file = InputFile::open(std::string(a.operands()[0]), kMostPiped);
     if (!file) return complain(kWho, file.error(), 1);
     const Result<recording::Header> header = recording::Reader::header_of(file->bytes(), file->name());
     if (!header) return complain(kWho, header.error(), 1);
-    return header->tool == recording::Tool::trace ? report_trace(a, *file) : report_profile(a, &*file);
+    if (a.has(option("weight")) && header->tool != recording::Tool::custom)
+        return complain(kWho,
+                        wrong_usage("--weight is about recordings of rawbpf custom",
+                                    format("{} is one of rawbpf {}", file->name(), recording::tool_name(header->tool)))
+                            .error(),
+                        2);
+    switch (header->tool) {
+    case recording::Tool::custom: return report_custom(a, *file);
+    case recording::Tool::trace: return report_trace(a, *file);
+    case recording::Tool::profile: break;
+    }
+    return report_profile(a, &*file);
 }
 
 } // namespace
 
 const Command kReport{
     .name = "report",
-    .summary = "show what rawbpf profile, trace or usdt trace recorded (--record)",
+    .summary = "show what rawbpf profile, trace, usdt trace or custom recorded (--record)",
     .description =
         "Shows a recording in any format of the tool that wrote it, as the tool would have shown it. The names of addresses come "
         "from the files of this machine, or (--symfs) from a folder that is laid out like the root of the machine that recorded. "

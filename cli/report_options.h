@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/common_options.h"
+#include "cli/custom_weight.h"
 #include "cli/lines.h"
 #include "cli/object_file.h"
 #include "cli/options.h"
@@ -43,6 +44,8 @@ inline constexpr Option kOptions[] = {
     kPerThreadOption,
     kTitleOption,
     kIcicleOption,
+    weight_option("of rawbpf custom, folded, svg, top: what to add up for each stack: how often it came, its contexts, or its "
+                  "nanoseconds off the CPU"),
     {.name = "diff",
      .kind = OptionKind::file,
      .argument = "AFTER",
@@ -57,5 +60,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 /// A recording of rawbpf trace or usdt trace, shown. Returns the exit status.
 [[nodiscard]] int report_trace(const Arguments &a, const InputFile &recording);
+/// A recording of rawbpf custom.
+[[nodiscard]] int report_custom(const Arguments &a, const InputFile &recording);
 
 } // namespace rawbpf::inline v0::cli::reporting

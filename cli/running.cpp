@@ -131,11 +131,16 @@ Result<void> check_record_place(const Arguments &a, Id record) {
                        "write it to a file, or pipe it to rawbpf report -");
 }
 
-Result<void> check_record(const Arguments &a, const OutputIds &ids) {
+Result<void> check_record(const Arguments &a, const OutputIds &ids, const LinesIds &names) {
     if (!ids.record || !a.has(*ids.record)) return {};
     if (a.has(ids.format) || a.has(ids.output))
         return wrong_usage(format("--record shows nothing, and -{} is about what is shown", a.has(ids.format) ? 'f' : 'o'),
                            "rawbpf report FILE has -f and -o");
+    if (a.has(names.lines) || a.has(names.inlined)) {
+        const std::string_view what = a.has(names.lines) ? "lines" : "inline";
+        return wrong_usage(format("--record looks up no names, and --{} adds to them", what),
+                           format("rawbpf report FILE has --{}", what));
+    }
     return check_record_place(a, *ids.record);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/lines.h"
 #include "cli/options.h"
 #include "programs/session/session.h"
 #include "programs/unwind/choice.h"
@@ -57,8 +58,8 @@ template <size_t N> consteval OutputIds output_ids(const Option (&table)[N]) {
 [[nodiscard]] Result<CommandOutput> place_command_output(const Arguments &a, const OutputIds &ids);
 /// --record of a terminal.
 [[nodiscard]] Result<void> check_record_place(const Arguments &a, Id record);
-/// --record of a tool that shows nothing then.
-[[nodiscard]] Result<void> check_record(const Arguments &a, const OutputIds &ids);
+/// --record of a tool that shows nothing then, and looks up no names.
+[[nodiscard]] Result<void> check_record(const Arguments &a, const OutputIds &ids, const LinesIds &names);
 /// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
 [[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
 

@@ -30,7 +30,7 @@ bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::
 
 namespace {
 
-// What a recording has no room for, or the report asks for.
+// What a recording has no room for.
 Result<void> check_recorded(const Arguments &a) {
     if (!a.has(option("record"))) return {};
     if (wants_groups(a))
@@ -38,10 +38,6 @@ Result<void> check_recorded(const Arguments &a) {
     if (wants_spans(a, kSpanIds)) return wrong_usage("--record keeps events, not spans", "--spans -f json -o FILE keeps spans");
     if (a.has(option("list")))
         return wrong_usage("--list attaches nothing, so there is nothing to record", "leave one of them out");
-    for (const Id about : {option("lines"), option("inline")})
-        if (a.has(about))
-            return wrong_usage(format("--record looks up no names, and --{} adds to them", kOptions[about.index].name),
-                               format("rawbpf report FILE has --{}", kOptions[about.index].name));
     return {};
 }
 
@@ -57,7 +53,7 @@ Result<CommandOutput> check(const Arguments &a) {
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     CommandOutput command_output = TRY(place_command_output(a, output_ids(kOptions)));
-    TRY(check_record(a, output_ids(kOptions)));
+    TRY(check_record(a, output_ids(kOptions), lines_ids(kOptions)));
     TRY(check_recorded(a));
     TRY(check_groups(a));
     TRY(check_spans(a, kSpanIds));

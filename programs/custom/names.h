@@ -1,26 +1,19 @@
-// Traces with names: where their addresses are, at once, while the process is there; what is there, later, many at a time.
+// Located traces with names: many at a time, and later.
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "programs/custom/tracer.h"
+#include "programs/custom/located.h"
 #include "programs/processes/early_ends.h"
-#include "programs/processes/following.h"
 #include "programs/processes/namer.h"
+#include "programs/processes/stacks.h"
 #include "programs/render/frame.h"
 #include "programs/session/kernel_names.h"
-#include "programs/session/locator.h"
 
 namespace rawbpf::inline v0::custom {
-
-/// A trace whose stacks are numbers.
-struct LocatedTrace : session::LocatedStacks {
-    Record head{};
-};
 
 /// 128 bits over each frame, leaf first: its file (build-id, or else path) and the offset in it; of the kernel, symbol and
 /// offset. So the same stack has the same hash in every run, wherever things are mapped. Of the user's frames those up to main(),
@@ -28,51 +21,71 @@ struct LocatedTrace : session::LocatedStacks {
 /// Inlined functions change nothing. 32 hexadecimal digits.
 [[nodiscard]] std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<FramePtr> &user);
 
-/// Whether a walk that began at a function's first instruction lacks its second frame: `caller` is where that instruction returns
-/// to. `never` says that such a walk was seen to lack it there before: then it does also where two calls in a row come from one
-/// place.
-[[nodiscard]] bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never);
+/// Both stacks of a trace, leaf first.
+struct Named {
+    std::vector<FramePtr> kernel, user;
+};
 
-class Names {
+/// What the view asks of whoever knows names: those of this machine (Names), or of a recording (report.cpp).
+class TraceNames {
   public:
-    /// `detail`, from `debug_info`: lines, and inlined functions as frames of their own.
-    explicit Names(processes::SourceDetail detail = {}, processes::DebugInfo *debug_info = nullptr) : detail_(detail) {
-        following_.symbols().set_debug_info(debug_info);
-    }
-    /// Whose processes these are, and their unwind tables: watch() and tick() are for whoever reads the traces.
-    [[nodiscard]] processes::Following &following() { return following_; }
-    /// Whether a trace is of the workload.
-    [[nodiscard]] bool wanted(const Record &head);
-    [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
-    /// When their kernel stacks can be named; name() of one that isn't known costs a pass over the kernel's symbols.
-    [[nodiscard]] session::KernelNames &kernel_names() { return kernel_names_; }
-    struct Named {
-        std::vector<FramePtr> kernel, user; ///< leaf first
-    };
+    virtual ~TraceNames() = default;
     [[nodiscard]] Named name(const LocatedTrace &trace);
     /// `count` traces had that user stack, which wasn't cut at its most frames; before clear().
-    void count_end(uint32_t user, uint8_t ending, uint64_t count) { early_.add(namer_, tree_, user, ending, count); }
+    void count_end(uint32_t user, uint8_t ending, uint64_t count);
     /// What would make more of those stacks whole, where many end early.
-    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) {
-        return early_.advice(following_.table().modules(), processes::remedy_of(chosen));
-    }
+    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen);
+    /// Whether kernel stacks that have waited since `oldest_ns` can be named; names them, which may cost a pass over the kernel's
+    /// symbols.
+    ///@{
+    [[nodiscard]] virtual bool kernel_ready(std::span<const uint32_t> nodes, uint64_t now_ns, uint64_t oldest_ns) const = 0;
+    virtual void name_kernel(std::span<const uint32_t> nodes) = 0;
+    ///@}
     /// Whether so much is kept that clear() is due.
-    [[nodiscard]] bool full() const { return tree_.nodes().size() > (1u << 20); }
-    /// Forgets; what locate() gave before means nothing any more.
-    void clear();
+    [[nodiscard]] virtual bool full() const = 0;
+    /// Forgets; what was located before means nothing any more.
+    virtual void clear() = 0;
+
+  protected:
+    struct Parts {
+        const processes::StackTree &tree;
+        processes::Namer &namer;
+        const processes::ModuleTable &modules;
+    };
+    [[nodiscard]] virtual Parts parts() = 0;
+    /// Whether a function begins at that place.
+    [[nodiscard]] bool begins_at(uint32_t place);
 
   private:
-    [[nodiscard]] bool lacks_caller(const CustomTrace &trace, const processes::UserStack &user);
-
-    processes::SourceDetail detail_;
-    processes::Following following_{true};
-    processes::StackTree tree_;
-    session::Locator locator_{following_.table(), following_.unwinding(), tree_};
-    processes::Namer namer_{tree_, following_.table().modules(), following_.symbols(), detail_};
-    session::KernelNames kernel_names_{tree_, namer_};
     processes::EarlyEnds early_;
-    std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
-    std::vector<uint64_t> frames_;                           ///< of one stack
+};
+
+class Names : public TraceNames {
+  public:
+    /// `detail`, from `debug_info`: lines, and inlined functions as frames of their own. `depth`: see Places.
+    explicit Names(processes::SourceDetail detail = {}, processes::DebugInfo *debug_info = nullptr, uint32_t depth = kDeepest)
+        : places_(depth), namer_(places_.tree(), places_.modules(), following().symbols(), detail) {
+        following().symbols().set_debug_info(debug_info);
+    }
+    /// See Places.
+    ///@{
+    [[nodiscard]] processes::Following &following() { return places_.following(); }
+    [[nodiscard]] bool wanted(const Record &head) { return places_.wanted(head); }
+    [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
+    [[nodiscard]] bool full() const override { return places_.full(); }
+    void clear() override;
+    ///@}
+    [[nodiscard]] bool kernel_ready(std::span<const uint32_t> nodes, uint64_t now_ns, uint64_t oldest_ns) const override {
+        return kernel_names_.ready(nodes, now_ns, oldest_ns);
+    }
+    void name_kernel(std::span<const uint32_t> nodes) override { kernel_names_.name(nodes); }
+
+  private:
+    [[nodiscard]] Parts parts() override { return {places_.tree(), namer_, places_.modules()}; }
+
+    Places places_;
+    processes::Namer namer_;
+    session::KernelNames kernel_names_{places_.tree(), namer_};
 };
 
 } // namespace rawbpf::inline v0::custom

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "programs/custom/names.h"
+#include "programs/custom/recorder.h"
 #include "programs/processes/following.h"
 #include "programs/session/run_info.h"
 #include "runtime/base/fail.h"
@@ -21,34 +22,37 @@ constexpr int kTickMs = 50;
 class Run {
   public:
     Run(RunOptions options, render::Writer &writer, RunNews &news)
-        : options_(std::move(options)), writer_(writer), news_(news), session_(options_.observed),
-          names_(options_.detail, options_.debug_info) {}
+        : options_(std::move(options)), writer_(writer), news_(news), session_(options_.observed) {}
 
     Result<RunEnd> run() {
         TRY(open());
+        begin_places();
         TRY(observe());
         start_ns_ = sys::monotonic_ns();
         end_.run = session::describe_run(options_.command, options_.version, TRY(online_cpus()).size(), start_ns_);
         TRY(tracer_->attach());
         TRY(news_.attached(*tracer_));
         for (const std::string &text : tracer_->notes()) news_.note(text);
-        view_.emplace(shown(), names_, end_.run, start_ns_, writer_);
-        TRY(view_->start());
+        TRY(begin_output());
         if (session_.child() >= 0) following().first_steps();
         TRY(session_.go());
         TRY(loop());
         following().end_first_steps();
         news_.over();
-        end_.finished =
-            tracer_->finish([this](const CustomTrace &trace) { take(trace); },
-                            [this] { return view_->flush(sys::monotonic_ns()).has_value() && news_.go_on(tracer_->waiting()); });
+        end_.finished = tracer_->finish([this](const CustomTrace &trace) { take(trace); },
+                                        [this] { return flush().has_value() && news_.go_on(tracer_->waiting()); });
         end_.ending = session_.end();
         TRY(outcome());
         return std::move(end_);
     }
 
   private:
-    [[nodiscard]] processes::Following &following() { return names_.following(); }
+    [[nodiscard]] processes::Following &following() { return places_ ? places_->following() : names_->following(); }
+    [[nodiscard]] const Tally &tally() const { return recorder_ ? recorder_->tally() : view_->tally(); }
+    [[nodiscard]] Result<void> flush() {
+        const uint64_t now = sys::monotonic_ns();
+        return recorder_ ? recorder_->flush(now) : view_->flush(now);
+    }
 
     // Everything that can be wrong before anything runs.
     Result<void> open() {
@@ -86,20 +90,37 @@ class Run {
         return {};
     }
 
-    ViewOptions shown() const {
-        ViewOptions out = options_.view;
-        if (tracer_->unwinds()) out.depth = std::min(options_.tracer.unwind.depth, out.depth);
-        out.off_cpu = options_.tracer.off_cpu;
-        out.origins = options_.tracer.sample_hz != 0 || out.off_cpu;
-        out.guarded = tracer_->guarded();
-        return out;
+    // Where addresses are, as soon as it is known how stacks are walked.
+    void begin_places() {
+        const uint32_t depth = tracer_->unwinds() ? std::min(options_.tracer.unwind.depth, kDeepest) : kDeepest;
+        if (options_.record_fd >= 0)
+            places_.emplace(depth);
+        else
+            names_.emplace(options_.detail, options_.debug_info, depth);
+    }
+
+    Result<void> begin_output() {
+        const bool samples = options_.tracer.sample_hz != 0, off_cpu = options_.tracer.off_cpu;
+        if (places_) {
+            recorder_.emplace(options_.record_fd, Settings{samples, off_cpu, tracer_->guarded(), options_.tracer.unwind.by},
+                              *places_);
+            return recorder_->start(end_.run, start_ns_);
+        }
+        ViewOptions view = options_.view;
+        view.off_cpu = off_cpu;
+        view.origins = samples || off_cpu;
+        view.guarded = tracer_->guarded();
+        view_.emplace(view, *names_, end_.run, start_ns_, writer_);
+        return view_->start();
     }
 
     void take(const CustomTrace &trace) {
-        if (names_.wanted(trace.head))
-            view_->trace(trace);
-        else
+        if (places_ ? !places_->wanted(trace.head) : !names_->wanted(trace.head))
             ++filtered_;
+        else if (recorder_)
+            recorder_->trace(places_->locate(trace));
+        else
+            view_->trace(names_->locate(trace));
     }
 
     Result<void> loop() {
@@ -113,23 +134,24 @@ class Run {
                 tracer_->poll([this](const CustomTrace &trace) { take(trace); }, kAtOnce);
                 following().behind(tracer_->oldest_ns());
             }));
-            TRY(view_->flush(sys::monotonic_ns()));
-            news_.progress(*view_);
+            TRY(flush());
+            news_.progress(tally());
             if (TRY(loop.over())) return {};
         }
     }
 
     Result<void> outcome() {
         const Counts counts = TRY(tracer_->counts());
-        view_->drain();
-        end_.ledger = ledger_of(*tracer_, counts, view_->shown(), filtered_);
-        end_.ledger.degraded = view_->degraded();
-        end_.ledger.stack_ends = view_->stack_ends();
-        end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes, names_.advice(options_.tracer.unwind.by));
-        TRY(view_->finish(end_.ledger));
-        end_.totals = view_->totals();
+        if (view_) view_->drain();
+        end_.ledger = ledger_of(*tracer_, counts, tally().shown(), filtered_);
+        end_.ledger.degraded = tally().degraded();
+        end_.ledger.stack_ends = tally().stack_ends();
+        end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes,
+                      names_ ? names_->advice(options_.tracer.unwind.by) : std::vector<render::StackAdvice>());
+        end_.totals = tally().totals();
+        if (view_) TRY(view_->finish(end_.ledger));
         warn(counts);
-        return {};
+        return recorder_ ? recorder_->finish(end_.recorded()) : Result<void>();
     }
 
     void warn(const Counts &counts) {
@@ -151,8 +173,10 @@ class Run {
     RunNews &news_;
     session::Session session_;
     std::unique_ptr<CustomTracer> tracer_; // whose maps the names' tables are put into
-    Names names_;
-    std::optional<View> view_;
+    std::optional<Names> names_;           ///< and
+    std::optional<View> view_;             ///< or
+    std::optional<Places> places_;         ///< and
+    std::optional<Recorder> recorder_;     ///< with RunOptions::record_fd
     RunEnd end_;
     uint64_t start_ns_ = 0, filtered_ = 0;
 };

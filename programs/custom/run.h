@@ -29,9 +29,10 @@ struct RunOptions {
     std::string pin;                  ///< a directory on a bpf file system: for programs of another loader; empty: none
     session::Observed observed;       ///< a command: only what it starts is traced
     bool children = true;             ///< of Observed::pids: and what they have started, or start
-    ViewOptions view;                 ///< `guarded`, `origins` and `depth` are found out
+    ViewOptions view;                 ///< `guarded`, `origins` and `off_cpu` are found out
     processes::SourceDetail detail;   ///< lines, and inlined functions as frames of their own
     processes::DebugInfo *debug_info = nullptr;
+    int record_fd = -1;               ///< a recording is written here, and the writer gets nothing
     std::vector<std::string> command; ///< rawbpf's own command line, and its version: for RunInfo
     std::string version;
 };
@@ -41,11 +42,11 @@ class RunNews : public session::RunNews {
     /// Once: everything is attached, nothing has been written, the command waits. An error ends the run.
     virtual Result<void> attached(const CustomTracer &) { return {}; }
     /// About every 50 ms.
-    virtual void progress(const View &) {}
+    virtual void progress(const Tally &) {}
 };
 
 struct RunEnd : session::RunEnd {
-    std::string totals;    ///< View::totals()
+    std::string totals;    ///< Tally::totals()
     Result<void> finished; ///< an error that came so late that what was traced is shown all the same
 };
 

@@ -31,8 +31,6 @@ std::string upper(std::string_view text) {
     return out;
 }
 
-bool missed(const Record &head) { return head.user_bytes < 0; }
-
 } // namespace
 
 size_t View::KeyHash::operator()(const Key &key) const {
@@ -41,17 +39,16 @@ size_t View::KeyHash::operator()(const Key &key) const {
     return (nodes * 0x9e3779b97f4a7c15 ^ rest) * 0xff51afd7ed558ccd ^ std::hash<std::string>{}(key.comm);
 }
 
-View::View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer)
-    : options_(options), most_frames_(session::most_frames(options.depth)), names_(names), run_(run), start_ns_(start_ns),
-      writer_(writer) {}
+View::View(const ViewOptions &options, TraceNames &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer)
+    : options_(options), names_(names), run_(run), start_ns_(start_ns), writer_(writer),
+      tally_(options.guarded, options.off_cpu) {}
 
 Result<void> View::start() {
     if (options_.json) {
         if (!render::writes_json()) return fail(Errc::unsupported, "this build writes no JSON");
         render::append_json_header(writer_.text(), run_);
     } else if (options_.format) {
-        render::RenderOptions how;
-        how.color = options_.color;
+        render::RenderOptions how = options_.render;
         how.traces.current = &origin_;
         if (options_.off_cpu) how.traces.weight = "off_cpu";
         renderer_ = TRY(render::make_any_renderer(*options_.format, how, writer_));
@@ -60,28 +57,20 @@ Result<void> View::start() {
     return writer_.flush();
 }
 
-void View::trace(const CustomTrace &trace) {
-    const LocatedTrace located = names_.locate(trace);
-    const Record &head = located.head;
-    const auto most = int32_t{RAWBPF_STACK_BYTES};
-    const bool cut = session::is_cut(located.ending, located.user_frames, most_frames_);
-    ends_.add(located.ending);
-    if (!cut && located.user != processes::kNone) ++user_ends_[uint64_t{located.user} << 8 | located.ending];
-    if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
-    if (head.kernel_bytes == most || cut || (head.flags & kTruncated)) ++truncated_;
-    if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
-    if (located.unknown) ++unknown_;
-    ++shown_;
-    ++by_origin_[static_cast<size_t>(head.origin)];
+void View::trace(const LocatedTrace &trace) {
+    const Record &head = trace.head;
+    tally_.add(trace);
+    if (!trace.cut && trace.user != processes::kNone) ++user_ends_[uint64_t{trace.user} << 8 | trace.ending];
     if (is_weighed(options_.format)) {
         using Weight = ViewOptions::Weight;
         const Origin weighed = options_.weight == Weight::context ? Origin::custom : Origin::off_cpu;
         const uint64_t weight = options_.weight == Weight::count ? 1 : head.origin == weighed ? head.context : 0;
-        sums_[Key{head.pid, located.kernel, located.user, head.origin, head.comm, missed(head)}] += weight;
+        const Key key{head.pid, trace.kernel, trace.user, head.origin, head.comm, trace.missed};
+        sums_.try_emplace(key, Sum{0, sums_.size()}).first->second.weight += weight;
         if (names_.full()) hand_over_sums();
         return;
     }
-    waiting_.push_back(located);
+    waiting_.push_back(trace);
     if (waiting_.size() >= kMostWaiting) drain();
 }
 
@@ -92,19 +81,19 @@ std::vector<uint32_t> View::kernel_stacks() const {
 }
 
 void View::show_waiting() {
-    names_.kernel_names().name(kernel_stacks());
+    names_.name_kernel(kernel_stacks());
     for (const LocatedTrace &trace : waiting_) show(trace);
     waiting_.clear();
     if (names_.full()) forget_stacks();
 }
 
 Result<void> View::flush(uint64_t now_ns) {
-    if (!waiting_.empty() && names_.kernel_names().ready(kernel_stacks(), now_ns, waiting_.front().head.t_ns)) show_waiting();
+    if (!waiting_.empty() && names_.kernel_ready(kernel_stacks(), now_ns, waiting_.front().head.t_ns)) show_waiting();
     return writer_.flush();
 }
 
 void View::show(const LocatedTrace &trace) {
-    Names::Named named = names_.name(trace);
+    Named named = names_.name(trace);
     if (renderer_) {
         origin_ = {name_of(trace.head.origin), {}, 0};
         if (trace.head.origin == Origin::custom) origin_.context = trace.head.context;
@@ -118,7 +107,7 @@ void View::show(const LocatedTrace &trace) {
     writer_.commit();
 }
 
-NamedSample View::sample(const LocatedTrace &trace, Names::Named &&named) const {
+NamedSample View::sample(const LocatedTrace &trace, Named &&named) const {
     const Record &head = trace.head;
     NamedSample out;
     out.t_ns = head.t_ns > start_ns_ ? head.t_ns - start_ns_ : 0;
@@ -129,11 +118,11 @@ NamedSample View::sample(const LocatedTrace &trace, Names::Named &&named) const 
     out.comm = head.comm;
     out.kernel = std::move(named.kernel);
     out.user = std::move(named.user);
-    out.user_missed = missed(head) && out.kernel.empty();
+    out.user_missed = trace.missed && out.kernel.empty();
     return out;
 }
 
-void View::text(const LocatedTrace &trace, const Names::Named &named) {
+void View::text(const LocatedTrace &trace, const Named &named) {
     std::string &out = writer_.text();
     const Record &head = trace.head;
     uint64_t &number = numbered_[static_cast<size_t>(head.origin)];
@@ -142,7 +131,7 @@ void View::text(const LocatedTrace &trace, const Names::Named &named) {
     if (head.origin == Origin::off_cpu)
         append(out, "Off-CPU Time: {} ({} ns)\n", render::duration_text(static_cast<double>(head.context) / 1e9), head.context);
     append(out, "PID: {}, TID: {}, CPU: {}\n", head.pid, head.tid, head.cpu);
-    if (missed(head)) append(out, "User stack: {}\n", "unreadable");
+    if (trace.missed) append(out, "User stack: {}\n", "unreadable");
     const size_t frames = named.kernel.size() + named.user.size();
     append(out, "Stack trace ({} frame{}):\n", frames, frames == 1 ? "" : "s");
     size_t index = 0;
@@ -172,7 +161,7 @@ void View::text(const LocatedTrace &trace, const Names::Named &named) {
     out += '\n';
 }
 
-void View::json(const LocatedTrace &trace, const Names::Named &named) {
+void View::json(const LocatedTrace &trace, const Named &named) {
     const Record &head = trace.head;
     const uint64_t t_ns = head.t_ns > start_ns_ ? head.t_ns - start_ns_ : 0;
     render::JsonLine line(writer_.text(), "trace");
@@ -190,17 +179,21 @@ void View::json(const LocatedTrace &trace, const Names::Named &named) {
     if (const std::string_view end = processes::user_end(trace.ending); !end.empty()) line.text("user_end", end);
 }
 
-// Names each distinct stack, and forgets the numbers.
+// Names each distinct stack, and forgets the numbers. The order is that of the traces, whatever their numbers are: a report's are
+// others.
 void View::hand_over_sums() {
+    std::vector<const std::pair<const Key, Sum> *> all(sums_.size());
+    for (const auto &one : sums_) all[one.second.order] = &one;
     std::vector<uint32_t> kernel;
-    for (const auto &[key, weight] : sums_) kernel.push_back(key.kernel);
-    names_.kernel_names().name(kernel);
-    for (const auto &[key, weight] : sums_) {
-        if (weight == 0) continue; // contexts of zero
+    for (const auto *one : all) kernel.push_back(one->first.kernel);
+    names_.name_kernel(kernel);
+    for (const auto *one : all) {
+        const auto &[key, sum] = *one;
+        if (sum.weight == 0) continue; // contexts of zero
         LocatedTrace stack;
         stack.kernel = key.kernel;
         stack.user = key.user;
-        Names::Named named = names_.name(stack);
+        Named named = names_.name(stack);
         NamedSample sample;
         sample.pid = key.pid;
         sample.comm = key.comm;
@@ -212,7 +205,7 @@ void View::hand_over_sums() {
             origin->symbol = format("[{}]", name_of(key.origin));
             (sample.user.empty() && !sample.kernel.empty() ? sample.kernel : sample.user).push_back(std::move(origin));
         }
-        renderer_->sample(sample, weight);
+        renderer_->sample(sample, sum.weight);
     }
     sums_.clear();
     forget_stacks();
@@ -242,22 +235,6 @@ Result<void> View::finish(const Ledger &ledger) {
     if (renderer_) renderer_->end(ledger);
     if (options_.json) render::append_json_ledger(writer_.text(), ledger);
     return writer_.flush();
-}
-
-std::vector<std::pair<std::string, uint64_t>> View::degraded() const {
-    std::vector<std::pair<std::string, uint64_t>> out;
-    if (unreadable_) out.emplace_back("user_stack_unreadable", unreadable_);
-    if (truncated_) out.emplace_back("stack_truncated", truncated_);
-    if (unchecked_) out.emplace_back("context_unchecked", unchecked_);
-    if (unknown_) out.emplace_back("process_unknown", unknown_);
-    return out;
-}
-
-std::string View::totals() const {
-    std::string out =
-        format("Traces - Total: {}, Custom: {}, Sampling: {}", shown_, shown(Origin::custom), shown(Origin::sampling));
-    if (options_.off_cpu) append(out, ", Off-CPU: {}", shown(Origin::off_cpu));
-    return out;
 }
 
 Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t shown, uint64_t filtered) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "programs/custom/names.h"
+#include "programs/custom/tally.h"
 #include "programs/custom/tracer.h"
-#include "programs/processes/stack_ends.h"
 #include "programs/render/frame.h"
 #include "programs/render/tool_formats.h"
 #include "programs/render/writer.h"
@@ -35,33 +35,25 @@ struct ViewOptions {
     /// is_weighed(): what a stack's weight is the sum of.
     enum class Weight : uint8_t { count, context, off_cpu };
     Weight weight = Weight::count;
-    bool off_cpu = false; ///< the line of totals has these, too
-    bool origins = false; ///< is_weighed(): stacks of different origins stay apart, below "[custom]", "[sampling]"
-    bool guarded = true;  ///< contexts by way of the per-CPU map are checked to be their thread's
-    uint32_t depth = 127; ///< most frames of a user stack walked by frame pointers
-    bool color = false;   ///< top: for a terminal
+    bool off_cpu = false;              ///< the line of totals has these, too
+    bool origins = false;              ///< is_weighed(): stacks of different origins stay apart, below "[custom]", "[sampling]"
+    bool guarded = true;               ///< contexts by way of the per-CPU map are checked to be their thread's
+    render::RenderOptions render = {}; ///< of `format`; `traces` is found out
 };
 
 class View {
   public:
-    View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer);
+    View(const ViewOptions &options, TraceNames &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer);
     /// Errors: unsupported (JSON, and formats that are JSON, in a build without).
     [[nodiscard]] Result<void> start();
-    void trace(const CustomTrace &trace);
+    void trace(const LocatedTrace &trace);
     /// Shows what can be named; what needs a pass over the kernel's symbols waits until one is affordable, two seconds at most.
     [[nodiscard]] Result<void> flush(uint64_t now_ns);
     /// Names and shows everything; what is left to do is finish().
     void drain();
     [[nodiscard]] Result<void> finish(const Ledger &ledger);
 
-    [[nodiscard]] uint64_t shown() const { return shown_; }
-    [[nodiscard]] uint64_t shown(Origin origin) const { return by_origin_[static_cast<size_t>(origin)]; }
-    /// Shown but incomplete, by reason.
-    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
-    /// Why user stacks ended, by reason; empty where none was walked by programs that have tables.
-    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const { return ends_.list(); }
-    /// "Traces - Total: 12, Custom: 5, Sampling: 7".
-    [[nodiscard]] std::string totals() const;
+    [[nodiscard]] const Tally &tally() const { return tally_; }
 
   private:
     struct Key {
@@ -77,28 +69,29 @@ class View {
     void show(const LocatedTrace &trace);
     [[nodiscard]] std::vector<uint32_t> kernel_stacks() const; ///< of what waits
     void show_waiting();
-    void text(const LocatedTrace &trace, const Names::Named &named);
-    void json(const LocatedTrace &trace, const Names::Named &named);
-    [[nodiscard]] NamedSample sample(const LocatedTrace &trace, Names::Named &&named) const;
+    void text(const LocatedTrace &trace, const Named &named);
+    void json(const LocatedTrace &trace, const Named &named);
+    [[nodiscard]] NamedSample sample(const LocatedTrace &trace, Named &&named) const;
     void hand_over_sums();
     void forget_stacks();
     void count_ends();
 
     ViewOptions options_;
-    uint32_t most_frames_; ///< of a user stack that isn't walked by tables
-    Names &names_;
+    TraceNames &names_;
     RunInfo run_;
     uint64_t start_ns_;
     render::Writer &writer_;
     render::TraceOrigin origin_;                 ///< of the trace that renderer_ is given
     std::unique_ptr<render::Renderer> renderer_; ///< of all formats but text and json
     std::vector<LocatedTrace> waiting_;
-    std::unordered_map<Key, uint64_t, KeyHash> sums_;
+    struct Sum {
+        uint64_t weight = 0;
+        size_t order = 0; ///< in which they came
+    };
+    std::unordered_map<Key, Sum, KeyHash> sums_;
     std::unordered_map<uint64_t, uint64_t> user_ends_; ///< traces, by node and ending, whose user stacks weren't cut
-    uint64_t shown_ = 0, by_origin_[4] = {};
-    uint64_t numbered_[4] = {}; ///< by origin, in text
-    uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0, unknown_ = 0;
-    processes::StackEnds ends_;
+    uint64_t numbered_[4] = {};                        ///< by origin, in text
+    Tally tally_;
 };
 
 /// fired = shown + filtered + lost. `filtered`: those that were left out here, beside the programs'.

@@ -12,6 +12,7 @@
 //       8 reset    the tree starts anew (keeps the memory of both sides bounded in long recordings)
 //       9 end      ledger, cost, warnings                      once, last: a file without it was cut
 //      16 to 28                                                of rawbpf trace (programs/trace/recording.h)
+//      32 to 34                                                of rawbpf custom (programs/custom/recording.h)
 //
 // Numbers are LEB128 (seven bits a byte, low ones first), signed ones zigzag; references to "none" are 0 and all others one
 // higher; texts have their length in front.

@@ -70,6 +70,8 @@ class Writer {
     [[nodiscard]] size_t waiting() const { return out_.size(); }
     /// Errors: those of write(2), "writing the recording".
     [[nodiscard]] Result<void> flush();
+    /// The same once there is enough of it, or a second is over. To be called often.
+    [[nodiscard]] Result<void> flush_when_due(uint64_t now_ns);
     [[nodiscard]] std::string take() { return std::move(out_); }
 
   private:
@@ -81,7 +83,7 @@ class Writer {
     uint32_t modules_written_ = 0;
     std::vector<uint32_t> module_ids_; // in the table -> in the file, kNone: not written
     std::unordered_map<std::string, uint32_t> comms_;
-    uint64_t last_ns_ = 0;
+    uint64_t last_ns_ = 0, written_ns_ = 0;
 };
 
 /// Reads a recording that may be anything. The bytes must outlive it.

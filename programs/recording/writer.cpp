@@ -6,6 +6,12 @@
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::recording {
+namespace {
+
+constexpr size_t kWriteAt = 64 << 10; // bytes that wait
+constexpr uint64_t kWriteEachNs = 1'000'000'000;
+
+} // namespace
 
 void Writer::chunk(uint8_t type, std::string_view payload) {
     out_.push_back(static_cast<char>(type));
@@ -29,7 +35,7 @@ void Writer::begin(const Header &header) {
     put(p, run.period);
     put(p, uint64_t{static_cast<uint8_t>(header.tool)});
     chunk(kHeader, p);
-    last_ns_ = header.start_ns;
+    last_ns_ = written_ns_ = header.start_ns;
 }
 
 uint32_t Writer::module(uint32_t id, const processes::ModuleTable &modules) {
@@ -119,6 +125,12 @@ Result<void> Writer::flush() {
     TRY_IN(sys::write_all(fd_, out_.data(), out_.size()), "writing the recording");
     out_.clear();
     return {};
+}
+
+Result<void> Writer::flush_when_due(uint64_t now_ns) {
+    if (out_.size() < kWriteAt && now_ns < written_ns_ + kWriteEachNs) return {};
+    written_ns_ = now_ns;
+    return flush();
 }
 
 } // namespace rawbpf::inline v0::recording

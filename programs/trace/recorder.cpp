@@ -15,13 +15,6 @@ using recording::put;
 using recording::put_reference;
 using recording::put_signed;
 
-namespace {
-
-constexpr size_t kWriteAt = 64 << 10; // bytes that wait
-constexpr uint64_t kWriteEachNs = 1'000'000'000;
-
-} // namespace
-
 Recorder::Recorder(int fd, const Settings &settings, const std::vector<ProbeSite> &places, const btf::Btf *kernel)
     : settings_(settings), places_(places), kernel_(kernel), names_(nullptr, {}, true), writer_(fd), forms_(2 * places.size()) {
     settings_.most_frames = names_.most_frames();
@@ -46,7 +39,6 @@ Result<void> Recorder::start(const RunInfo &run, uint64_t start_ns) {
         put_site(p, place, [this](btf::TypeId id) { return enum_of(id); });
         writer_.chunk(kSite, p);
     }
-    written_ns_ = start_ns;
     return writer_.flush();
 }
 
@@ -220,9 +212,7 @@ Result<void> Recorder::flush(uint64_t now_ns) {
         if (names_.outgrown()) writer_.forget_modules();
         names_.trim();
     }
-    if (writer_.waiting() < kWriteAt && now_ns < written_ns_ + kWriteEachNs) return {};
-    written_ns_ = now_ns;
-    return writer_.flush();
+    return writer_.flush_when_due(now_ns);
 }
 
 void Recorder::look_who_lives() {

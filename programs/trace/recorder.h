@@ -81,7 +81,7 @@ class Recorder {
     std::unordered_set<uint32_t> callers_; ///< threads and processes that calls were of
     std::vector<uint32_t> alive_;          ///< of them, at the end
     std::vector<uint32_t> functions_;      ///< of one event
-    uint64_t last_frame_ = 0, events_ = 0, written_ns_ = 0;
+    uint64_t last_frame_ = 0, events_ = 0;
 };
 
 } // namespace rawbpf::inline v0::trace

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "programs/custom/report.h"
 #include "programs/profile/profiler.h"
 #include "programs/recording/recording.h"
 #include "programs/render/renderer.h"
@@ -35,6 +36,18 @@ void show_calls(Bytes recording, trace::Format format, bool stacks) {
     (void)(*report)->show(how, "/nonexistent", writer);
 }
 
+void show_traces(Bytes recording, std::string_view format) {
+    static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    render::Writer writer(nowhere);
+    const auto report = custom::Report::open(recording, "fuzz");
+    if (!report) return;
+    custom::ViewOptions how;
+    how.format = custom::rendered(format);
+    how.json = format == "json";
+    how.weight = custom::ViewOptions::Weight::context;
+    (void)(*report)->show(how, {.symfs = "/nonexistent"}, writer);
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -46,6 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         show_calls(recording, trace::Format::text, false);
         show_calls(recording, trace::Format::json, false);
         show_calls(recording, trace::Format::stacks, true);
+    } else {
+        for (const char *format : {"text", "json", "folded"}) show_traces(recording, format);
     }
     return 0;
 }

@@ -67,7 +67,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
         if (!how.with_stacks || trace.head.origin != Origin::custom) return;
         const LocatedTrace located = names.locate(trace);
         seen.unknown += located.unknown;
-        const Names::Named named = names.name(located);
+        const Named named = names.name(located);
         std::vector<std::string> stack;
         for (const FramePtr &frame : named.user) stack.push_back(frame->symbol);
         seen.stacks.push_back(std::move(stack));
