@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 
+#include "programs/languages/walk_dsl.h"
 #include "programs/profile/off_cpu.h"
 #include "programs/session/stack_counting.h"
 #include "programs/unwind/choice.h"
@@ -89,7 +90,7 @@ class Loading {
         program_.unwind->copies = !setup_.event.counts();
         program_.ring_bytes = ring_bytes(setup_, program_.unwind->copies || setup_.options.off_cpu);
         program_.languages = options.language_view != processes::ScriptView::native && !options.off_cpu &&
-                             program_.unwind->has_bpf_loop && !setup_.event.counts();
+                             program_.unwind->has_bpf_loop && !setup_.event.counts() && LanguageWalk::knows(kHostArch);
         std::shared_ptr<const btf::Btf> kernel; // what was read for it, which whoever loads the program would have to read again
         if (any_probed()) kernel = go_through_probes();
         auto loaded = attempt();
