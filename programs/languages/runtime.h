@@ -80,6 +80,7 @@ struct Function {
     uint32_t line = 0; ///< the first
     uint64_t address = 0;
     std::vector<std::byte> table;
+    bool evaluated = true; ///< by the function that evaluates; false: it is native code
 };
 
 /// What a frame of the list is.

@@ -11,6 +11,7 @@
 #include "programs/processes/live_symbols.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
@@ -94,6 +95,7 @@ void Scripts::publish(uint32_t pid, Process &process) {
     }
     sys::Because why("how this interpreter's frames are found");
     (void)processes_map_->put(pid, value); // without room its stacks are native ones
+    process.walked_ns = sys::monotonic_ns();
 }
 
 void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns) {
@@ -196,7 +198,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     }
     Build &build = *builds_[process->second.module];
     if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
-    if (!process->second.walked) return;
+    if (!process->second.walked || now_ns < process->second.walked_ns) return; // its program had only native frames to send
     const bool cut = words.size() >= 2 * LANGUAGE_FRAMES;
     list_.clear();
     for (size_t i = 0; i + 1 < words.size(); i += 2) {

@@ -78,6 +78,7 @@ class Scripts {
         uint32_t module = kNone; ///< the interpreter's
         uint64_t bias = 0;       ///< its addresses less those in the file
         bool walked = false;     ///< the program knows how
+        uint64_t walked_ns = 0;  ///< since then
         uint64_t tried_ns = 0;
     };
     struct Position {
