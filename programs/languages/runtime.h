@@ -92,6 +92,8 @@ struct Part {
 /// One entry of the table. All functions are PURE but for what `learn` reads.
 struct Runtime {
     std::string_view language; ///< "Python"
+    std::string_view compiled; ///< a mapping whose name begins so has code made of the language's functions, that runs in the
+                               ///< frame of the function that evaluates; empty: there is none
     /// nullopt: it isn't one.
     std::optional<Interpreter> (*recognise)(const elf::Elf &file, Bytes bytes);
     /// As of now; none of the ways that are refuted. nullopt: `why` says what is missing (half a sentence).

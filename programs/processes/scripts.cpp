@@ -177,8 +177,10 @@ uint32_t Scripts::place(const Build &build, uint32_t module, uint64_t id, uint64
     return at->second;
 }
 
-bool Scripts::evaluates(const FrameLocation &place) const {
+bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
     if (place.module == kNone) return false;
+    const std::string_view compiled = build.file.runtime->compiled;
+    if (!compiled.empty() && table_.modules()[place.module].path.starts_with(compiled)) return true;
     const auto at = builds_.find(place.module);
     if (at == builds_.end() || !at->second) return false;
     const uint64_t offset = place.file_offset - (place.caller ? 1 : 0);
@@ -210,7 +212,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         list_.push_back({number, part.ends_group, part.hidden});
     }
     evaluates_.clear();
-    for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(frame));
+    for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(build, frame));
     if (list_.empty() && std::find(evaluates_.begin(), evaluates_.end(), true) == evaluates_.end())
         return; // no language's thread
     merged_.clear();

@@ -91,7 +91,7 @@ class Scripts {
     void judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
-    [[nodiscard]] bool evaluates(const FrameLocation &place) const;
+    [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
 
     ProcessTable &table_;
     Map *processes_map_ = nullptr;
