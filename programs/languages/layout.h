@@ -11,7 +11,7 @@
 //                                                       code: name, file, first line, table of lines, owner
 //
 // Frames that lie one behind the other have a stride in the place of `previous`, and the last hop's word, their holder, says
-// where they end.
+// where they end; the outermost of these is no function's.
 //
 // What it finds follows the stacks of the record, two words a frame, leaf first; RecordHead::ending says how many words:
 //
@@ -26,15 +26,15 @@
 
 #include "programs/capture/record_head.h"
 
-#define LANGUAGE_FRAMES 128       /* of a stack; deeper ones lose their outermost */
-#define LANGUAGE_NEW_CODES 32     /* that are sent with one stack; others wait for the next */
-#define LANGUAGE_HOPS 3           /* from the first word to the first frame */
-#define LANGUAGE_WINDOW 128       /* bytes of a frame that are looked at */
-#define LANGUAGE_CODE_BYTES 256   /* of a code object */
-#define LANGUAGE_TEXT_BYTES 256   /* of a name or a file's path, with the object's head */
-#define LANGUAGE_TABLE_BYTES 4096 /* of a table of lines, with its index */
-#define LANGUAGE_INDEX_BYTES 1264 /* of that */
-#define LANGUAGE_TEXT_HEAD 32     /* of a text's object, where the characters are elsewhere */
+#define LANGUAGE_FRAMES 128        /* of a stack; deeper ones lose their outermost */
+#define LANGUAGE_NEW_CODES 32      /* that are sent with one stack; others wait for the next */
+#define LANGUAGE_HOPS 3            /* from the first word to the first frame */
+#define LANGUAGE_WINDOW 128        /* bytes of a frame that are looked at */
+#define LANGUAGE_CODE_BYTES 256    /* of a code object */
+#define LANGUAGE_TEXT_BYTES 256    /* of a name or a file's path, with the object's head */
+#define LANGUAGE_TABLE_BYTES 16384 /* of a table of lines, with its index */
+#define LANGUAGE_INDEX_BYTES 1248  /* of that */
+#define LANGUAGE_TEXT_HEAD 32      /* of a text's object, where the characters are elsewhere */
 
 /* LanguageProcess.flags */
 #define LANGUAGE_LEARN 1     /* nothing is known of its build yet: only the thread pointer is sent */

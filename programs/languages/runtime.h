@@ -80,6 +80,7 @@ struct Function {
     uint32_t line = 0; ///< the first
     uint64_t address = 0;
     std::vector<std::byte> table;
+    size_t index = 0;      ///< bytes of the table that are its index, at its end
     bool evaluated = true; ///< by the function that evaluates; false: it is native code
 };
 

@@ -164,7 +164,7 @@ struct LanguageWalk::Emit {
 
     /// Behind the r9 bytes of a table of entries: r9 more.
     void take_index() const {
-        static constexpr uint32_t kSizes[] = {LANGUAGE_INDEX_BYTES, 624, 304, 144, 64, 48};
+        static constexpr uint32_t kSizes[] = {LANGUAGE_INDEX_BYTES, 608, 288, 128, 48};
         const Label taken = g.label("index taken");
         g.store<uint32_t>(STATE(code.index_bytes), 0);
         g.load<uint32_t>(r1, STATE(process.tables));
@@ -407,6 +407,8 @@ void find_end(Code &f) {
         f.read_user<uint64_t>(r1, r1 + 0);
         f.load<uint64_t>(r2, STATE(end));
         f.add(r1, r2);
+        f.load<uint16_t>(r2, STATE(process.stride));
+        f.sub(r1, r2);
         f.store<uint64_t>(STATE(end), r1);
     });
 }

@@ -109,7 +109,7 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     ++build.tries;
     auto pages = ProcessPages::open(pid);
     if (!pages) {
-        build.why = pages.error().message();
+        if (build.why.empty()) build.why = pages.error().message(); // it ended, and what was missing before says more
         return;
     }
     Memory memory(*pages);
