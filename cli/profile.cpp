@@ -90,10 +90,10 @@ constexpr Option kOptions[] = {
     depth_option("255", "the most frames that rawbpf takes from a user stack when it walks it by unwind tables. With --off-cpu "
                         "the default is 127, because rawbpf keeps a stack for each thread"),
     {.name = "native",
-     .help = "show interpreters (Python) by their own native functions, not by those of the script that they run",
+     .help = "show interpreters (Python, PHP, Ruby) by their own native functions, not by those of the script that they run",
      .excludes = "languages"},
     {.name = "language",
-     .help = "of processes that run an interpreter (Python), show only the functions of the script",
+     .help = "of processes that run an interpreter (Python, PHP, Ruby), show only the functions of the script",
      .excludes = "languages"},
     {.name = "jvm-perfmap",
      .help =

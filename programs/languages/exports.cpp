@@ -96,4 +96,26 @@ Interpreter exported(const elf::Elf &file, Bytes bytes, std::initializer_list<st
     return out;
 }
 
+void only_largest_callee(const elf::Elf &file, Bytes bytes, Interpreter &of) {
+    if (file.machine() != EM_X86_64 || of.evaluates.empty()) return;
+    const Interpreter::Range own = of.evaluates.front();
+    const std::vector<unwind::FunctionRange> functions = unwind::function_ranges(file);
+    Interpreter::Range largest{0, 0};
+    for (uint64_t at = own.start; at + 5 <= own.end && at + 5 <= bytes.size(); ++at) {
+        if (bytes[at] != std::byte{0xe8}) continue; // call rel32
+        const auto next = file.address_of(at + 5);
+        if (!next) continue;
+        const uint64_t target = *next + static_cast<uint64_t>(int64_t{load<int32_t>(bytes.data() + at + 1)});
+        for (const unwind::FunctionRange &function : functions)
+            if (function.start == target && function.end - function.start > largest.end - largest.start)
+                largest = {function.start, function.end};
+    }
+    if (largest.end - largest.start <= own.end - own.start) return;
+    std::vector<Interpreter::Range> ranges{largest};
+    for (const Interpreter::Range &part : cold_parts(file, bytes, largest.start, largest.end)) ranges.push_back(part);
+    of.evaluates.clear();
+    for (const Interpreter::Range &range : ranges)
+        if (const auto at = file.file_offset(range.start)) of.evaluates.push_back({*at, *at + (range.end - range.start)});
+}
+
 } // namespace rawbpf::inline v0::languages

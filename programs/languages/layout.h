@@ -6,9 +6,12 @@
 // the program follows it, whatever the language is:
 //
 //      thread pointer --start--> word --hop--> ... --> frame --previous--> frame --> ... --> 0
-//                                                        |  code, position, mark
+//      or an address                                     |  code, position, mark
 //                                                        v
-//                                                       code: name, file, first line, table of lines
+//                                                       code: name, file, first line, table of lines, owner
+//
+// Frames that lie one behind the other have a stride in the place of `previous`, and the last hop's word, their holder, says
+// where they end; the outermost of these is no function's.
 //
 // What it finds follows the stacks of the record, two words a frame, leaf first; RecordHead::ending says how many words:
 //
@@ -23,17 +26,29 @@
 
 #include "programs/capture/record_head.h"
 
-#define LANGUAGE_FRAMES 128       /* of a stack; deeper ones lose their outermost */
-#define LANGUAGE_NEW_CODES 32     /* that are sent with one stack; others wait for the next */
-#define LANGUAGE_HOPS 3           /* from the first word to the first frame */
-#define LANGUAGE_WINDOW 128       /* bytes of a frame that are looked at */
-#define LANGUAGE_CODE_BYTES 256   /* of a code object */
-#define LANGUAGE_TEXT_BYTES 256   /* of a name or a file's path, with the object's head */
-#define LANGUAGE_TABLE_BYTES 4096 /* of a table of lines */
+#define LANGUAGE_FRAMES 128        /* of a stack; deeper ones lose their outermost */
+#define LANGUAGE_NEW_CODES 32      /* that are sent with one stack; others wait for the next */
+#define LANGUAGE_HOPS 3            /* from the first word to the first frame */
+#define LANGUAGE_WINDOW 128        /* bytes of a frame that are looked at */
+#define LANGUAGE_CODE_BYTES 256    /* of a code object */
+#define LANGUAGE_TEXT_BYTES 256    /* of a name or a file's path, with the object's head */
+#define LANGUAGE_TABLE_BYTES 16384 /* of a table of lines, with its index */
+#define LANGUAGE_INDEX_BYTES 1248  /* of that */
+#define LANGUAGE_TEXT_HEAD 32      /* of a text's object, where the characters are elsewhere */
 
 /* LanguageProcess.flags */
 #define LANGUAGE_LEARN 1     /* nothing is known of its build yet: only the thread pointer is sent */
 #define LANGUAGE_BY_THREAD 2 /* `start` counts from the thread pointer; else it is an address */
+#define LANGUAGE_COPIED 4    /* code objects are copied: where they are doesn't tell them apart */
+#define LANGUAGE_OWNER 8     /* a code object has an owner, as a class is, with a name */
+#define LANGUAGE_LINES 16    /* a frame's position points at what has the line's number; the word has that number */
+#define LANGUAGE_BASE 32     /* positions count from the word at `base` in the code object; else from the object */
+#define LANGUAGE_MARK_FAR 64 /* `mark` is where in a frame the address of the mark's byte is */
+
+/* LanguageProcess.tables: what the table of lines is. */
+#define LANGUAGE_TABLE_OBJECT 0  /* an object with its length at 16 and its bytes from 32 on */
+#define LANGUAGE_TABLE_NONE 1    /* there is none; its address tells code objects apart, nevertheless */
+#define LANGUAGE_TABLE_ENTRIES 2 /* entries of one size, whose number the code object has, and an index */
 
 /* Of RecordHead.ending: this is a LanguageCode, and no stack. */
 #define LANGUAGE_IS_CODE 0x8000
@@ -58,23 +73,40 @@ struct LanguageProcess {
     __u32 code_bytes;         ///< of a code object, likewise, 1 to LANGUAGE_CODE_BYTES - 1
     __u16 code, previous, position, mark; ///< where in a frame; below LANGUAGE_WINDOW; `mark` is a byte, the others 8
     __u16 name, file, line, table;        ///< where in a code object; below LANGUAGE_CODE_BYTES; `line` has 4 bytes, the others 8
-    __u32 pad;
+    __u32 code_short;                     ///< bytes of a code object of another kind, which has no file or lines; 0: it is none
+    __u32 kind_mask, kind_value;          ///< what `code` points to is whole if its first 4 bytes, masked, are this; 0: all are
+    __u32 text_far;              ///< a text with one of these bits in its first 4 bytes: its word at 24 points at the characters
+    __u32 list_mask, list_value; ///< what is in the place of the file's path is a list of texts, likewise; 0: it never is
+    __u16 list_first;            ///< where in such a list the path is
+    __u16 code_hop;              ///< where in what `code` points to the code object's address is; 0: that is it
+    __u16 base;                  ///< where in a code object what positions count from is
+    __u16 owner, owner_name;     ///< where in a code object its owner is, and in that one its name
+    __u16 line_of;               ///< where in what a position points at the line's number is, of 4 bytes
+    __u16 stride;                ///< of frames that lie one behind the other; 0: they are linked
+    __u16 room, room_words;      ///< where in their holder the address is from which their room begins, and its words
+    __u16 entries, entry, index; ///< where in a code object: how many (4 bytes); bytes of each; where: the index's address
+    __u32 tables;                ///< LANGUAGE_TABLE_...
 };
 
 /// A record: what a number stands for. The bytes of `table` that there are end it.
 struct LanguageCode {
-    struct RecordHead head;           ///< its ending is LANGUAGE_IS_CODE; no stacks
-    __u64 id;                         ///< the number
-    __u64 address;                    ///< of the code object
-    __u32 line;                       ///< the first one's number
-    __u32 name_bytes, file_bytes;     ///< that could be read of each text's object
-    __u32 table_bytes;                ///< of the table; those that there are, at most LANGUAGE_TABLE_BYTES
+    struct RecordHead head;       ///< its ending is LANGUAGE_IS_CODE; no stacks
+    __u64 id;                     ///< the number
+    __u64 address;                ///< of the code object
+    __u32 line;                   ///< the first one's number
+    __u32 name_bytes, file_bytes; ///< that could be read of each text's object
+    __u32 table_bytes;            ///< of the table; those that there are, at most LANGUAGE_TABLE_BYTES
+    __u32 index_bytes;            ///< of those; they end it
+    __u32 owner_bytes;            ///< as those of the other texts
+    __u32 whole;                  ///< 0: it is of another kind, without file and lines
+    __u32 unused;
+    __u8 owner[LANGUAGE_TEXT_BYTES];  ///< the object of its owner's name
     __u8 name[LANGUAGE_TEXT_BYTES];   ///< the object of the function's name, from its first byte on
     __u8 file[LANGUAGE_TEXT_BYTES];   ///< likewise, of the source file's path
     __u8 table[LANGUAGE_TABLE_BYTES]; ///< the bytes that say which position has which line
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(LanguageProcess) == 64 && sizeof(LanguageCode) % 8 == 0);
+static_assert(sizeof(LanguageProcess) == 112 && sizeof(LanguageCode) % 8 == 0);
 } // namespace rawbpf::inline v0
 #endif

@@ -80,6 +80,8 @@ struct Function {
     uint32_t line = 0; ///< the first
     uint64_t address = 0;
     std::vector<std::byte> table;
+    size_t index = 0;      ///< bytes of the table that are its index, at its end
+    bool evaluated = true; ///< by the function that evaluates; false: it is native code
 };
 
 /// What a frame of the list is.
@@ -91,6 +93,8 @@ struct Part {
 /// One entry of the table. All functions are PURE but for what `learn` reads.
 struct Runtime {
     std::string_view language; ///< "Python"
+    std::string_view compiled; ///< a mapping whose name begins so has code made of the language's functions, that runs in the
+                               ///< frame of the function that evaluates; empty: there is none
     /// nullopt: it isn't one.
     std::optional<Interpreter> (*recognise)(const elf::Elf &file, Bytes bytes);
     /// As of now; none of the ways that are refuted. nullopt: `why` says what is missing (half a sentence).

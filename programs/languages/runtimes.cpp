@@ -1,11 +1,13 @@
 // The table of the runtimes that there are.
 #include "programs/languages/cpython/runtime.h"
+#include "programs/languages/php/runtime.h"
+#include "programs/languages/ruby/runtime.h"
 #include "programs/languages/runtime.h"
 
 namespace rawbpf::inline v0::languages {
 
 std::span<const Runtime *const> runtimes() {
-    static constexpr const Runtime *kAll[] = {&cpython::kRuntime};
+    static constexpr const Runtime *kAll[] = {&cpython::kRuntime, &php::kRuntime, &ruby::kRuntime};
     return kAll;
 }
 

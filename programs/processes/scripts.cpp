@@ -11,6 +11,7 @@
 #include "programs/processes/live_symbols.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
@@ -94,6 +95,7 @@ void Scripts::publish(uint32_t pid, Process &process) {
     }
     sys::Because why("how this interpreter's frames are found");
     (void)processes_map_->put(pid, value); // without room its stacks are native ones
+    process.walked_ns = sys::monotonic_ns();
 }
 
 void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns) {
@@ -107,7 +109,7 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     ++build.tries;
     auto pages = ProcessPages::open(pid);
     if (!pages) {
-        build.why = pages.error().message();
+        if (build.why.empty()) build.why = pages.error().message(); // it ended, and what was missing before says more
         return;
     }
     Memory memory(*pages);
@@ -175,8 +177,10 @@ uint32_t Scripts::place(const Build &build, uint32_t module, uint64_t id, uint64
     return at->second;
 }
 
-bool Scripts::evaluates(const FrameLocation &place) const {
+bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
     if (place.module == kNone) return false;
+    const std::string_view compiled = build.file.runtime->compiled;
+    if (!compiled.empty() && table_.modules()[place.module].path.starts_with(compiled)) return true;
     const auto at = builds_.find(place.module);
     if (at == builds_.end() || !at->second) return false;
     const uint64_t offset = place.file_offset - (place.caller ? 1 : 0);
@@ -196,7 +200,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     }
     Build &build = *builds_[process->second.module];
     if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
-    if (!process->second.walked) return;
+    if (!process->second.walked || now_ns < process->second.walked_ns) return; // its program had only native frames to send
     const bool cut = words.size() >= 2 * LANGUAGE_FRAMES;
     list_.clear();
     for (size_t i = 0; i + 1 < words.size(); i += 2) {
@@ -208,7 +212,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         list_.push_back({number, part.ends_group, part.hidden});
     }
     evaluates_.clear();
-    for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(frame));
+    for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(build, frame));
     if (list_.empty() && std::find(evaluates_.begin(), evaluates_.end(), true) == evaluates_.end())
         return; // no language's thread
     merged_.clear();

@@ -78,6 +78,7 @@ class Scripts {
         uint32_t module = kNone; ///< the interpreter's
         uint64_t bias = 0;       ///< its addresses less those in the file
         bool walked = false;     ///< the program knows how
+        uint64_t walked_ns = 0;  ///< since then
         uint64_t tried_ns = 0;
     };
     struct Position {
@@ -90,7 +91,7 @@ class Scripts {
     void judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
-    [[nodiscard]] bool evaluates(const FrameLocation &place) const;
+    [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
 
     ProcessTable &table_;
     Map *processes_map_ = nullptr;

@@ -99,7 +99,8 @@ class Loading {
             const Error refused = std::move(loaded).error();
             loaded = attempt();
             if (loaded)
-                outcome_.warnings.push_back(format("interpreters' own functions (Python's) aren't shown: {}", refused.message()));
+                outcome_.warnings.push_back(
+                    format("interpreters' own functions (Python's, PHP's, Ruby's) aren't shown: {}", refused.message()));
         }
         if (loaded || !leave_probes_out()) return loaded;
         const Error refused = std::move(loaded).error();

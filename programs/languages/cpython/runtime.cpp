@@ -55,6 +55,6 @@ uint32_t line(const Layout &layout, const Function &function, uint64_t word) {
 
 } // namespace
 
-const Runtime kRuntime = {"Python", recognise, learn_here, describe_it, function, part, line};
+const Runtime kRuntime = {"Python", "", recognise, learn_here, describe_it, function, part, line};
 
 } // namespace rawbpf::inline v0::languages::cpython

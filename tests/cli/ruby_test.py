@@ -1,0 +1,96 @@
+"""Ruby's own functions in a profile: as many and the same as Ruby says, with their lines."""
+from harness import *
+
+# Methods, blocks that methods in C call, a long function; then it spins in a known place.
+PROGRAM = '''
+class Tree
+  def initialize(depth)
+    @depth = depth
+  end
+
+  def walk
+    if @depth == 0
+      return spin
+    end
+    Tree.new(@depth - 1)
+      .walk
+  end
+end
+
+def by_key(v)
+%s
+  return Tree.new(3).walk if v == 2
+  v
+end
+
+def spin
+  caller_locations(0).each { |l| puts "#{l.lineno} #{l.label}" }
+  STDOUT.flush
+  e = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.5
+  i = 0
+  while Process.clock_gettime(Process::CLOCK_MONOTONIC) < e
+    i += 1
+  end
+  exit!
+end
+
+def tête
+  [3, 1].each do |x|
+    [1, 2, 3].sort_by { |v| by_key(v) }
+  end
+end
+
+tête
+''' % "\n".join(f"  n{i} = v + {i}" for i in range(200))
+IN_C = {"each", "sort_by"} # Ruby says of methods in C where they were called; on the native stack they are themselves
+
+
+def ruby_frames(sample):
+    return [f for f in sample["user"] if (f["module"] or "").startswith("Ruby")]
+
+
+def put_script():
+    if not shutil.which("ruby"):
+        raise Skip("this machine has no ruby")
+    script = path("known.rb")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    return script
+
+
+def learnt(r):
+    if "aren't shown" in r.err and "bpf_loop" in r.err:
+        raise Skip("this kernel has no bpf_loop(), by which the frames are walked")
+    assert r.code == 0, r.err
+    return r
+
+
+@test
+def ruby_functions_and_lines_are_those_that_ruby_says():
+    script, out = put_script(), path("known.json")
+    r = learnt(run("profile", "-F", "199", "-f", "json", "-o", out, "--", "ruby", script))
+    said = [line.split(" ", 1) for line in r.out.splitlines() if line[:1].isdigit()]
+    said = [(int(line), name) for line, name in said if name not in IN_C]
+    assert {"walk", "tête", "block (2 levels) in tête", "<main>"} <= {name for _, name in said}, said
+    lines, records = [json.loads(line) for line in open(out, encoding="utf-8")], []
+    for sample in lines:
+        if sample["type"] == "sample" and any(f["symbol"] == "spin" for f in ruby_frames(sample)[:1]):
+            records.append(ruby_frames(sample))
+    assert len(records) >= 50, (len(records), r.err)
+    wrong = []
+    for frames in records:
+        if [f["symbol"] for f in frames] != [name for _, name in said] or {f.get("file") for f in frames} != {script} or \
+                [f.get("line") for f in frames][1:] != [line for line, _ in said][1:] or not said[0][0] <= frames[0].get("line", 0) <= said[0][0] + 5:
+            wrong.append([(f["symbol"], f.get("line"), f.get("file")) for f in frames])
+    assert not wrong, (len(wrong), len(records), wrong[0], said)
+    ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
+    assert ledger["merged"] + ledger["one_more"] >= 0.95 * sum(ledger.values()), ledger
+
+
+@test
+def one_side_of_rubys_stacks_alone():
+    script = put_script()
+    for option, has, hasnt in (("--native", "rb_vm_exec", "by_key"), ("--language", "by_key", "rb_vm_exec")):
+        r = learnt(run("profile", option, "-F", "199", "-f", "folded", "--command-output", "stderr", "--", "ruby", script))
+        hot = max((line for line in r.out.splitlines() if line), key=lambda line: int(line.rsplit(" ", 1)[1]))
+        assert has in hot and hasnt not in hot, (option, hot)
