@@ -37,14 +37,14 @@ UnwindProgramOptions probe_unwind() {
     options.has_bpf_loop = has_feature(Feature::bpf_loop);
     options.has_task_pt_regs = has_feature(Feature::task_pt_regs);
     if (!options.has_task_pt_regs) {
-        constexpr uint32_t kStack = 1 << 14; // THREAD_SIZE of x86_64, and of arm64 but with pages of 64 KiB
+        constexpr uint32_t kStack = 1 << 14; // THREAD_SIZE of x86_64, riscv64, and of arm64 but with pages of 64 KiB
         const auto types = kernel_btf();
         const auto registers = types ? (*types)->find("pt_regs", btf::Kind::struct_) : std::nullopt;
         const auto size = registers ? (*types)->size_of(*registers) : Result<uint64_t>(0);
         if (size && *size > 0 && *size < kStack) options.registers_at = kStack - static_cast<uint32_t>(*size);
     }
     // A signature takes the bits that an address of this size leaves free. The stack lies at the top of what a process has.
-    if (options.arm64) {
+    if (unwind::find_machine(options.arch)->signs) {
         const int local = 0;
         options.address_mask = ~0ull >> __builtin_clzll(reinterpret_cast<uintptr_t>(&local));
     }
@@ -54,7 +54,7 @@ UnwindProgramOptions probe_unwind() {
 std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note) {
     note.clear(); // whatever a kernel lacks, there is another way
     if (choice.by == UnwindBy::fp) return {};
-    if (kHostArch != Arch::x86_64 && kHostArch != Arch::arm64) {
+    if (!unwind::find_machine(kHostArch)) {
         if (kHostArch == Arch::arm) // arch/arm/kernel/perf_callchain.c, struct frame_tail
             note = "user stacks are walked as 32-bit ARM's kernel does, by the frames of ARM code compiled with -mapcs-frame; of "
                    "other code, "

@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/object/spec.h"
 #include "runtime/unwind/layout.h"
+#include "runtime/unwind/machines.h"
 
 namespace rawbpf::inline v0 {
 
@@ -22,7 +23,7 @@ struct UnwindState {
     __u64 pc;         ///< to look up: of a return address the byte before it
     __u64 address;    ///< to record: the return address, perhaps with UNWIND_EXACT_PC
     __u64 sp, fp;     ///< as they are in this frame
-    __u64 lr;         ///< arm64's link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
+    __u64 lr;         ///< the link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
     __u64 di;         ///< x86_64's rdi, likewise
     __u64 start, end; ///< the mapping of the frame before, in which most frames stay
     __u64 bias;       ///< its
@@ -60,7 +61,8 @@ static_assert(offsetof(UnwindState, pc) == offsetof(UnwindRegisters, pc) &&
               offsetof(UnwindState, lr) == offsetof(UnwindRegisters, lr) &&
               offsetof(UnwindState, di) == offsetof(UnwindRegisters, di));
 
-/// In a hole of a table: the frame pointer and the return address lie behind each other, right below the CFA, if at all.
+/// In a hole of a table: the frame pointer and the return address lie behind each other where the machine's frame pointers lead,
+/// if at all. (Numbers as x86_64 has them; unwind::Machine::record tells it of each.)
 inline constexpr UnwindRule kGuess{.kind = UNWIND_FP, .flags = UNWIND_GUESSED, .cfa = 2, .fp = -2, .ra = -1};
 /// Where there is no table.
 inline constexpr UnwindRule kByFramePointer{
@@ -79,8 +81,9 @@ struct UnwindProgramOptions {
     bool return_probes = false; ///< goes on through functions whose return is probed; where the kernel's BTF has what that needs
     bool probed_code = false;   ///< begins where a probe stands, not in the page where the kernel runs the instruction; needs BTF
     bool copies = false;        ///< copy_stack() may follow a walk (ktime_get_ns, probe_read_user)
-    uint64_t address_mask = ~0ull;         ///< arm64: which bits of a return address are not its signature (PAC)
-    bool arm64 = kHostArch == Arch::arm64; ///< whose stacks these are: arm64's or x86_64's
+    uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
+    /// Whose stacks these are: one of unwind::kMachines.
+    Arch arch = unwind::find_machine(kHostArch) ? kHostArch : Arch::x86_64;
 };
 
 /// What this kernel has; sizes are left as they are. Never fails: what can't be found out isn't there.

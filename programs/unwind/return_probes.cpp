@@ -11,8 +11,9 @@
 // longjmp() are still in it, further down the stack than where the walk is, and are passed over. Several tracers of one function
 // are several entries for one place, each with the same address.
 //
-// Where it stood: x86_64's call has pushed it, so the place is CFA - 8; arm64 keeps it in a register then, and `stack` is the
-// stack pointer, the CFA itself. kernel/events/uprobes.c, prepare_uretprobe(); the members' names are the same from 5.10 to 6.18.
+// Where it stood: x86_64's call has pushed it, so the place is CFA - 8; arm64 and riscv64 keep it in a register then, and `stack`
+// is the stack pointer, the CFA itself. kernel/events/uprobes.c, prepare_uretprobe(); the members' names are the same from 5.10
+// to 6.18.
 //
 // A probe at an instruction is a breakpoint in its place. Where the kernel can't do itself what the instruction does, the thread
 // runs a copy of it, alone, in a page that no table describes ([uprobes]), and most of the time that this takes is the kernel's:
@@ -48,7 +49,7 @@ void begin_return_probes(Code &g, const ReturnProbesPlace &place) {
     });
 }
 
-void original_return_address(Code &g, const ReturnProbesPlace &place, bool arm64) {
+void original_return_address(Code &g, const ReturnProbesPlace &place, const unwind::Machine &machine) {
     const Label done = g.label("return address"), found = g.label("taken address found"), none = g.label("not found");
     g.load<uint64_t>(r2, place.trampoline);
     g.jump_if(r1 != r2, done);
@@ -56,7 +57,7 @@ void original_return_address(Code &g, const ReturnProbesPlace &place, bool arm64
     for (int i = 0; i < kMostPassedOver; ++i) {
         g.jump_if(r8 == 0, none);
         g.read_field<uint64_t>(r2, r8, "return_instance.stack");
-        if (!arm64) g.add(r2, 8);
+        if (!machine.link) g.add(r2, 8);
         g.jump_if(r2 >= r7, found);
         g.read_field<uint64_t>(r8, r8, "return_instance.next");
     }

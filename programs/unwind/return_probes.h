@@ -2,6 +2,7 @@
 #pragma once
 
 #include "asm/code.h"
+#include "runtime/unwind/machines.h"
 
 namespace rawbpf::inline v0 {
 
@@ -14,7 +15,7 @@ struct ReturnProbesPlace {
 void begin_return_probes(Code &g, const ReturnProbesPlace &place);
 /// r1 is a return address, and r7 the CFA of the frame that it was found in: where it is the trampoline's, the one that it stands
 /// for; 0 where that isn't known. r0, r2 to r5, r8 are gone.
-void original_return_address(Code &g, const ReturnProbesPlace &place, bool arm64);
+void original_return_address(Code &g, const ReturnProbesPlace &place, const unwind::Machine &machine);
 
 /// The first frame's registers in the page where the kernel runs a probed instruction: `pc` and `address` become the
 /// instruction's own. In the current thread; `word` is 8 bytes to work with. r0 to r5 are gone.

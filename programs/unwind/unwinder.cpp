@@ -42,13 +42,11 @@
 // Nothing that is read here is trusted. A position is masked to its pool, searches have a fixed number of steps, a frame must be
 // further up the stack than the one before, and there are `depth` rounds at most: with rubbish in the tables the worst is a stack
 // that ends early.
-//
-// Where a signal's registers are: struct rt_sigframe of arch/x86/include/asm/sigframe.h, whose first word the handler's return
-// has popped, and of arch/arm64/kernel/signal.c; both with uapi's struct ucontext and struct sigcontext inside.
 #include "programs/unwind/unwinder.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 
 #include <linux/bpf.h>
@@ -61,20 +59,6 @@ namespace rawbpf::inline v0 {
 namespace {
 
 constexpr uint32_t kMostByFramePointer = 127; // kernel.perf_event_max_stack, which bpf_get_stack doesn't go beyond
-
-// Where registers are, in bytes.
-struct Machine {
-    // in struct pt_regs, or struct user_pt_regs
-    int16_t pc, sp, fp, lr, di, mode; // lr: x86_64's r10; di: x86_64's alone
-    uint8_t mode_mask, user_mode;
-    int16_t call;                  // of struct pt_regs: the system call's number; negative: it isn't one
-    int16_t read_from, read_bytes; // the part that has all of these
-    // in what the kernel builds for a signal handler, from sp on
-    int16_t signal_fp, signal_sp_pc; // x86_64: r10, which rdi and rbp follow
-    int16_t execve, execveat;        // their numbers as system calls
-};
-constexpr Machine kX86{128, 152, 32, 56, 112, 136, 3, 3, 120, 32, 128, 56, 160, 59, 322};
-constexpr Machine kArm64{256, 248, 232, 240, -1, 264, 15, 0, 280, 232, 56, 544, 560, 221, 281};
 
 MapDef mapped_rules() {
     MapDef rules;
@@ -103,12 +87,11 @@ struct Unwinder::Emit {
     const Unwinder &u;
     const WalkPlace &place;
     Reg base;
-    bool arm;
-    const Machine &machine;
+    const unwind::Machine &machine;
     std::optional<Label> over, next; // of a round
 
     Emit(Code &code, const Unwinder &unwinder, const WalkPlace &where, Reg scratch)
-        : g(code), u(unwinder), place(where), base(scratch), arm(u.options_.arm64), machine(arm ? kArm64 : kX86) {}
+        : g(code), u(unwinder), place(where), base(scratch), machine(*unwind::find_machine(u.options_.arch)) {}
 
     [[nodiscard]] Mem at(size_t offset) const { return base + runtime(place.state + static_cast<int64_t>(offset)); }
     [[nodiscard]] Mem word(int n) const { return at(offsetof(UnwindState, words) + static_cast<size_t>(n) * 8); }
@@ -119,17 +102,46 @@ struct Unwinder::Emit {
 
     // --- The first frame's registers ------------------------------------------------------------------------------------------
 
+    // Which word a register of struct pt_regs is read to.
+    [[nodiscard]] int word_of(int16_t offset) const {
+        int words = 0;
+        for (const unwind::RegisterPiece &piece : machine.pieces) {
+            if (offset >= piece.from && offset < piece.from + piece.bytes) return words + (offset - piece.from) / 8;
+            words += piece.bytes / 8;
+        }
+        std::abort();
+    }
     void first(size_t to, int16_t offset, bool from_context) const {
-        copy(to, from_context ? r6 + runtime(offset) : word((offset - machine.read_from) / 8));
+        copy(to, from_context ? r6 + runtime(offset) : word(word_of(offset)));
     }
     void first_registers(bool from_context) const {
-        first(offsetof(UnwindState, sp), machine.sp, from_context);
-        first(offsetof(UnwindState, fp), machine.fp, from_context);
-        first(offsetof(UnwindState, lr), machine.lr, from_context);
-        if (!arm) first(offsetof(UnwindState, di), machine.di, from_context);
+        first(offsetof(UnwindState, sp), machine.registers.sp, from_context);
+        first(offsetof(UnwindState, fp), machine.registers.fp, from_context);
+        first(offsetof(UnwindState, lr), machine.registers.lr, from_context);
+        if (machine.registers.di >= 0) first(offsetof(UnwindState, di), machine.registers.di, from_context);
         g.store<uint64_t>(at(offsetof(UnwindState, entered)), runtime(from_context ? 0 : 1));
-        first(offsetof(UnwindState, pc), machine.pc, from_context);
+        first(offsetof(UnwindState, pc), machine.registers.pc, from_context);
         g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
+    }
+
+    // What tells the mode, in r1.
+    void mode() const {
+        if (machine.mode_shift != 0) g.rsh(r1, runtime(machine.mode_shift));
+        g.and_(r1, runtime(machine.mode_mask));
+    }
+
+    // From struct pt_regs at r3 to the words, one piece behind the other.
+    void read_pieces(Label none) const {
+        constexpr int kKept = 15; // r3's place, where there are several
+        const bool several = machine.pieces[1].bytes != 0;
+        if (several) g.store<uint64_t>(word(kKept), r3);
+        for (const unwind::RegisterPiece &piece : machine.pieces) {
+            if (piece.bytes == 0) break;
+            if (&piece != machine.pieces) g.load<uint64_t>(r3, word(kKept));
+            g.add(r3, runtime(piece.from));
+            g.call(helper::probe_read_kernel, word(word_of(piece.from)), runtime(piece.bytes), r3);
+            g.jump_if(r0 != 0, none);
+        }
     }
 
     // The thread's, as they were when it entered the kernel.
@@ -146,20 +158,21 @@ struct Unwinder::Emit {
         } else {
             return g.jump(none);
         }
-        g.add(r3, runtime(machine.read_from));
-        g.call(helper::probe_read_kernel, word(0), runtime(machine.read_bytes), r3);
-        g.jump_if(r0 != 0, none);
-        g.load<uint64_t>(r1, word((machine.mode - machine.read_from) / 8));
-        g.and_(r1, runtime(machine.mode_mask));
-        g.jump_if(r1 != runtime(machine.user_mode), none); // a thread of the kernel
+        read_pieces(none);
+        g.load<uint64_t>(r1, word(word_of(machine.mode)));
+        mode();
+        g.jump_if(r1 != runtime(machine.user), none); // a thread of the kernel
         first_registers(false);
         g.jump_if(r1 == 0, none); // such a one, too: nothing was ever written there
         // Of a system call the address is the one behind the instruction, where a function may have ended, as after sigreturn.
         // But execve leaves its number behind with the new program's entry point (start_thread() clears neither orig_ax nor
         // syscallno), and what comes before that is another function or none.
         const Label exact = g.label("exact address");
-        const int call = machine.call - machine.read_from;
-        g.load<uint32_t>(r2, word(call / 8));
+        if (machine.cause >= 0) {
+            g.load<uint64_t>(r2, word(word_of(machine.cause)));
+            g.jump_if(r2 != runtime(machine.cause_call), exact);
+        }
+        g.load<uint32_t>(r2, word(word_of(machine.call)));
         g.jump_if(r2 == runtime(machine.execve), exact);
         g.jump_if(r2 == runtime(machine.execveat), exact);
         g.if_(as_signed(w2) >= 0, [&] {
@@ -174,8 +187,8 @@ struct Unwinder::Emit {
             task_registers(none);
         } else {
             g.load<uint64_t>(r1, r6 + runtime(machine.mode));
-            g.and_(r1, runtime(machine.mode_mask));
-            g.if_(r1 == runtime(machine.user_mode), [&] { first_registers(true); }).else_([&] { task_registers(none); });
+            mode();
+            g.if_(r1 == runtime(machine.user), [&] { first_registers(true); }).else_([&] { task_registers(none); });
         }
         if (u.options_.probed_code)
             leave_probed_instruction(g, at(offsetof(UnwindState, pc)), at(offsetof(UnwindState, address)), word(0));
@@ -365,7 +378,7 @@ struct Unwinder::Emit {
         g.and_(r1, runtime(unwind::kCodePage - 1));
         g.jump_if(r1 < runtime(sizeof(uint64_t)), returned); // it can't be told
         g.load<uint64_t>(r1, word(kBefore));
-        for (const unwind::CallForm &form : unwind::call_forms(arm)) {
+        for (const unwind::CallForm &form : unwind::call_forms(machine.arch)) {
             g.mov(r2, r1);
             g.rsh(r2, runtime(form.shift));
             g.mov(w2, w2);
@@ -375,7 +388,7 @@ struct Unwinder::Emit {
             g.jump_if(r2 == r3, returned);
         }
         g.load<uint64_t>(r1, word(kHere));
-        for (const uint64_t entry : unwind::return_entries(arm)) {
+        for (const uint64_t entry : unwind::return_entries(machine.arch)) {
             g.load_imm64(r3, entry);
             g.jump_if(r1 == r3, returned);
         }
@@ -403,7 +416,7 @@ struct Unwinder::Emit {
         g.rsh(r5, 1);
         g.load<uint64_t>(r3, at(offsetof(UnwindState, pc)));
         g.sub(r5, r3); // 0: exact
-        for (const unwind::CodePattern &pattern : unwind::code_patterns(arm)) {
+        for (const unwind::CodePattern &pattern : unwind::code_patterns(machine.arch)) {
             const Label other = g.label("other code");
             if (pattern.exact) g.jump_if(r5 != 0, other);
             masked(r1, pattern.mask, pattern.here, other);
@@ -436,6 +449,7 @@ struct Unwinder::Emit {
         g.store<uint64_t>(word(2), r8);
         g.load<uint64_t>(r7, at(offsetof(UnwindState, fp)));
         g.jump_if(r7 == 0, zero);
+        if (machine.record != 0) g.add(r7, runtime(machine.record * int{sizeof(uint64_t)}));
         g.mov(r1, r7);
         g.and_(r1, 7);
         g.jump_if(r1 != 0, astray);
@@ -486,7 +500,7 @@ struct Unwinder::Emit {
     }
 
     void stack_pointer(WritableReg to) const {
-        if (arm) {
+        if (machine.loose) {
             g.load<uint64_t>(to, at(offsetof(UnwindState, guessed)));
             end_if(to != 0, UNWIND_ENDED_ODD);
         }
@@ -555,7 +569,7 @@ struct Unwinder::Emit {
             signal();
             g.jump(*next);
         });
-        if (!arm) {
+        if (machine.expressions) {
             g.if_(r1 == UNWIND_PLT, [&] {
                 g.load<uint64_t>(r2, at(offsetof(UnwindState, pc)));
                 g.and_(r2, 15);
@@ -587,7 +601,7 @@ struct Unwinder::Emit {
         end(UNWIND_ENDED_ODD);
 
         g.bind(by_sp);
-        if (arm) {
+        if (machine.loose) {
             // A frame record may lie anywhere in its frame, so the stack pointer is lost where a frame was left by its frame
             // pointer. But where the caller keeps such a record, too, its place tells where the frame begins.
             const Label certain = g.label("sp known");
@@ -618,19 +632,16 @@ struct Unwinder::Emit {
 
     // r7 is the stack pointer that the handler's return has left.
     void signal() const {
-        if (arm) {
-            read_stack(0, 4, r7 + runtime(machine.signal_fp)); // fp, lr, sp, pc
-            copy(offsetof(UnwindState, lr), word(1));
-        } else {
-            read_stack(4, 9, r7 + runtime(machine.signal_fp)); // r10 to r15, rdi, rsi, rbp
-            copy(offsetof(UnwindState, lr), word(4));
-            copy(offsetof(UnwindState, di), word(10));
-            copy(offsetof(UnwindState, words), word(12));
-            read_stack(2, 2, r7 + runtime(machine.signal_sp_pc));
-        }
-        copy(offsetof(UnwindState, fp), word(0));
-        copy(offsetof(UnwindState, sp), word(2));
-        copy(offsetof(UnwindState, pc), word(3));
+        const unwind::RegisterPiece &all = machine.signal_piece;
+        read_stack(0, all.bytes / 8, r7 + runtime(all.from));
+        const auto take = [&](size_t to, int16_t place) {
+            if (place >= 0) copy(to, word((place - all.from) / 8));
+        };
+        take(offsetof(UnwindState, lr), machine.signal.lr);
+        take(offsetof(UnwindState, di), machine.signal.di);
+        take(offsetof(UnwindState, fp), machine.signal.fp);
+        take(offsetof(UnwindState, sp), machine.signal.sp);
+        take(offsetof(UnwindState, pc), machine.signal.pc); // in r1, too
         g.load_imm64(r2, UNWIND_EXACT_PC);
         g.or_(r1, r2);
         g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
@@ -644,7 +655,7 @@ struct Unwinder::Emit {
             g.load_imm64(r2, u.options_.address_mask);
             g.and_(r1, r2);
         }
-        if (u.options_.return_probes) original_return_address(g, return_probes(), arm);
+        if (u.options_.return_probes) original_return_address(g, return_probes(), machine);
     }
     // The caller's registers: its address in r1, the CFA in r7. r1 is gone.
     void go_to() const {
@@ -654,7 +665,7 @@ struct Unwinder::Emit {
         copy(offsetof(UnwindState, fp), word(0));
         g.store<uint64_t>(at(offsetof(UnwindState, sp)), r7);
         g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
-        if (!arm) g.store<uint64_t>(at(offsetof(UnwindState, di)), 0);
+        if (machine.registers.di >= 0) g.store<uint64_t>(at(offsetof(UnwindState, di)), 0);
     }
 
     // The caller's registers, by the rule in r8 and the CFA in r7.
@@ -667,17 +678,17 @@ struct Unwinder::Emit {
         const Label on_stack = g.label("return address on the stack");
         g.mov(r2, r8);
         g.rsh(r2, 8);
-        g.and_(r2, runtime(arm ? UNWIND_RA_IN_LR : UNWIND_RA_IN_DI));
+        g.and_(r2, runtime(machine.link ? UNWIND_RA_IN_LR : UNWIND_RA_IN_DI));
         g.jump_if(r2 == 0, on_stack);
         end_if(r7 < r1, UNWIND_ENDED_STUCK);
-        g.load<uint64_t>(r1, at(arm ? offsetof(UnwindState, lr) : offsetof(UnwindState, di)));
-        if (!arm) end_if(r1 == 0, UNWIND_ENDED_ODD);
+        g.load<uint64_t>(r1, at(machine.link ? offsetof(UnwindState, lr) : offsetof(UnwindState, di)));
+        if (!machine.link) end_if(r1 == 0, UNWIND_ENDED_ODD);
         g.store<uint64_t>(word(1), r1);
         frame_pointer_apart();
         g.jump(have);
         g.bind(on_stack);
         end_if(r7 <= r1, UNWIND_ENDED_STUCK);
-        if (!arm) {
+        if (machine.expressions) {
             const Label told_from_cfa = g.label("fp told from the CFA");
             g.mov(r1, r8);
             g.rsh(r1, 8);
@@ -707,7 +718,7 @@ struct Unwinder::Emit {
 
         g.bind(apart);
         frame_pointer_apart();
-        if (!arm) g.bind(alone);
+        if (machine.expressions) g.bind(alone);
         g.mov(r3, r8);
         g.arsh(r3, 48);
         g.lsh(r3, 3);

@@ -1,5 +1,5 @@
 // Read it beside unwinder.cpp, whose names and order these are: a rule that is changed there is changed here. The unit test lets
-// both walk the same stacks by the same tables, sensible ones and nonsense, for either machine, and compares every frame.
+// both walk the same stacks by the same tables, sensible ones and nonsense, for each machine, and compares every frame.
 //
 // What is different: the stack is a copy, so memory elsewhere (another signal's stack, a coroutine's) can't be read; and mappings
 // are looked for in a list of our own making, which is in order.
@@ -16,9 +16,6 @@ namespace {
 
 constexpr uint32_t kGoesOn = UINT32_MAX;
 constexpr uint32_t kWord = 8;
-
-// Where a signal's registers are, from the stack pointer on: see unwinder.cpp.
-constexpr uint64_t kX86SignalR10 = 56, kX86SignalDi = 104, kX86SignalFp = 120, kX86SignalSpPc = 160, kArm64SignalFp = 544;
 
 class StackWalk {
   public:
@@ -129,7 +126,7 @@ class StackWalk {
             return kGoesOn;
         default: break;
         }
-        if (program_.arm64) return UNWIND_ENDED_ODD;
+        if (!machine_.expressions) return UNWIND_ENDED_ODD;
         switch (rule.kind) {
         case UNWIND_PLT: cfa = sp_ + words(rule.cfa) + ((pc_ & 15) >= 11 ? kWord : 0); return kGoesOn;
         case UNWIND_R10:
@@ -155,13 +152,12 @@ class StackWalk {
     /// sp is what the handler's return has left.
     uint32_t signal() {
         if (loose()) return UNWIND_ENDED_ODD;
-        const bool arm = program_.arm64;
         guessed_ = 0;
-        const uint64_t sp_pc = arm ? kArm64SignalFp + 2 * kWord : kX86SignalSpPc;
-        const auto fp = read(sp_ + (arm ? kArm64SignalFp : kX86SignalFp)),
-                   lr = read(sp_ + (arm ? kArm64SignalFp + kWord : kX86SignalR10)),
-                   di = arm ? std::optional<uint64_t>(0) : read(sp_ + kX86SignalDi), sp = read(sp_ + sp_pc),
-                   pc = read(sp_ + sp_pc + kWord);
+        const RegisterPlaces &at = machine_.signal;
+        const auto saved = [&](int16_t place) {
+            return place < 0 ? std::optional<uint64_t>(0) : read(sp_ + static_cast<uint64_t>(place));
+        };
+        const auto fp = saved(at.fp), lr = saved(at.lr), di = saved(at.di), sp = saved(at.sp), pc = saved(at.pc);
         if (!fp || !lr || !di || !sp || !pc) return UNWIND_ENDED_UNREADABLE;
         di_ = *di;
         fp_ = *fp;
@@ -175,14 +171,14 @@ class StackWalk {
     uint32_t step(const UnwindRule &rule, uint64_t cfa) {
         if (cfa % kWord != 0) return UNWIND_ENDED_STUCK;
         std::optional<uint64_t> callers_fp = fp_, back;
-        if (rule.flags & (program_.arm64 ? UNWIND_RA_IN_LR : UNWIND_RA_IN_DI)) {
+        if (rule.flags & (machine_.link ? UNWIND_RA_IN_LR : UNWIND_RA_IN_DI)) {
             if (cfa < sp_) return UNWIND_ENDED_STUCK;
-            if (!program_.arm64 && di_ == 0) return UNWIND_ENDED_ODD;
+            if (!machine_.link && di_ == 0) return UNWIND_ENDED_ODD;
             if (rule.fp != 0) callers_fp = read(cfa + words(rule.fp));
-            back = program_.arm64 ? lr_ : di_;
+            back = machine_.link ? lr_ : di_;
         } else {
             if (cfa <= sp_) return UNWIND_ENDED_STUCK;
-            if (!program_.arm64 && (rule.flags & UNWIND_FP_BY_FP))
+            if (machine_.expressions && (rule.flags & UNWIND_FP_BY_FP))
                 callers_fp = read(fp_ + words(rule.fp));
             else if (rule.fp != 0 || rule.ra == 1) // those next to each other are read as one
                 callers_fp = read(cfa + words(rule.fp));
@@ -208,7 +204,7 @@ class StackWalk {
 
     /// A frame record may lie anywhere in its frame, so on arm64 the stack pointer of its caller is lost. But where the caller
     /// keeps such a record, too, its place tells where the frame begins.
-    [[nodiscard]] bool loose() const { return program_.arm64 && guessed_ != 0; }
+    [[nodiscard]] bool loose() const { return machine_.loose && guessed_ != 0; }
 
     [[nodiscard]] static uint32_t astray(uint32_t guessed) { return guessed & ~uint32_t{UNWIND_TABLES}; }
 
@@ -222,8 +218,8 @@ class StackWalk {
     }
     /// Behind a call, or an address that an interpreter lets return to.
     [[nodiscard]] bool returned_to() const {
-        const auto forms = call_forms(program_.arm64);
-        const auto entries = return_entries(program_.arm64);
+        const auto forms = call_forms(machine_.arch);
+        const auto entries = return_entries(machine_.arch);
         if (address_ % kCodePage < kWord) return true; // it can't be told
         return std::any_of(forms.begin(), forms.end(),
                            [&](const CallForm &form) { return (before_ >> form.shift & form.mask) == form.bits; }) ||
@@ -231,7 +227,7 @@ class StackWalk {
     }
     bool by_code(UnwindRule &rule) const {
         const bool exact = pc_ == (address_ & ~UNWIND_EXACT_PC);
-        for (const CodePattern &pattern : code_patterns(program_.arm64)) {
+        for (const CodePattern &pattern : code_patterns(machine_.arch)) {
             if ((pattern.exact && !exact) || (here_ & pattern.mask) != pattern.here ||
                 (before_ & pattern.before_mask) != pattern.before)
                 continue;
@@ -246,17 +242,19 @@ class StackWalk {
         const uint32_t astray = switches ? UNWIND_ENDED_ROOT : UNWIND_ENDED_NO_TABLE + mapping_->kind;
         const uint32_t zero = rule.flags & UNWIND_TO_ROOT ? UNWIND_ENDED_ROOT : astray;
         if (fp_ == 0) return zero;
-        if (fp_ % kWord != 0 || (!switches && fp_ < sp_) || fp_ + 2 * kWord < fp_) return astray;
-        const auto callers_fp = read(fp_), back = read(fp_ + kWord);
-        if (!callers_fp || !back) return fp_ - sp_ < kFarUp ? UNWIND_ENDED_UNREADABLE : astray;
+        const uint64_t record = fp_ + words(machine_.record);
+        if (record % kWord != 0 || (!switches && record < sp_) || record + 2 * kWord < record) return astray;
+        const auto callers_fp = read(record), back = read(record + kWord);
+        if (!callers_fp || !back) return record - sp_ < kFarUp ? UNWIND_ENDED_UNREADABLE : astray;
         const uint64_t address = *back & program_.address_mask;
         if (address == 0) return zero;
         guessed_ = astray | UNWIND_TABLES; // never 0
-        go_to(address, *callers_fp, fp_ + 2 * kWord);
+        go_to(address, *callers_fp, record + 2 * kWord);
         return kGoesOn;
     }
 
     const UnwindProgramOptions &program_;
+    const Machine &machine_ = *find_machine(program_.arch);
     const WalkTables &tables_;
     std::span<const UnwindMapping> mappings_;
     const StackCopy &copy_;

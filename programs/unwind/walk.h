@@ -49,7 +49,7 @@ struct Walked {
     uint64_t pc = 0;              ///< that it ended at: where it was looked for in the mappings
 };
 
-/// Of `program` depth, arm64 and address_mask count. `mappings`: ascending, without overlap. Whatever the rest holds, it ends
+/// Of `program` depth, arch and address_mask count. `mappings`: ascending, without overlap. Whatever the rest holds, it ends
 /// after `depth` frames, and nothing else is read.
 [[nodiscard]] Walked walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
                           const StackCopy &copy);

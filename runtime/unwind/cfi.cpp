@@ -104,17 +104,17 @@ bool fits(int64_t bytes, __s16 &out) {
 
 UnwindRule rule_of(const Frames &frames, const Cie &cie, const State &state) {
     constexpr UnwindRule odd = {UNWIND_ODD, 0, 0, 0, 0};
-    const bool arm = frames.registers == &kArm64;
+    const Machine &machine = *frames.machine;
     const Saved &fp = state.saved[State::fp], &ra = state.saved[State::ra];
     if (cie.signal) return {UNWIND_SIGNAL, 0, 0, 0, 0};
     if (ra.how == Saved::undefined) return {UNWIND_END, 0, 0, 0, 0};
     UnwindRule rule = {state.cfa, 0, 0, 0, 0};
-    if (state.cfa == UNWIND_ODD || cie.return_column != frames.registers->ra) return odd;
+    if (state.cfa == UNWIND_ODD || cie.return_column != machine.ra) return odd;
     if (!fits(state.cfa_offset, rule.cfa) || state.saved[State::sp].how != Saved::same) return odd;
 
     if (ra.how == Saved::at_cfa) {
-        if (!fits(ra.offset, rule.ra) || (!arm && rule.ra != -1)) return odd;
-    } else if (ra.how == Saved::same && arm)
+        if (!fits(ra.offset, rule.ra) || (!machine.link && rule.ra != -1)) return odd;
+    } else if (ra.how == Saved::same && machine.link)
         rule.flags |= UNWIND_RA_IN_LR;
     else if (ra.how == Saved::in_di)
         rule.flags |= UNWIND_RA_IN_DI;
@@ -136,7 +136,7 @@ UnwindRule rule_of(const Frames &frames, const Cie &cie, const State &state) {
 //      breg7 8  breg16 0  lit15 and  lit11 ge  lit3 shl  plus     the PLT: rsp + 8, and 8 more behind the stub's push
 //      breg6 N  deref                                             a function that aligned its stack
 //      breg7 N  deref  plus_uconst 8                              an rsp that was put away on the new stack
-void set_cfa_expression(const Registers &registers, Bytes program, State &state) {
+void set_cfa_expression(const Machine &machine, Bytes program, State &state) {
     constexpr uint8_t plt[] = {0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}, deref[] = {0x06}, deref_8[] = {0x06, 0x23, 8};
     state.cfa = UNWIND_ODD, state.expression = true;
     Cursor cursor(program);
@@ -145,18 +145,18 @@ void set_cfa_expression(const Registers &registers, Bytes program, State &state)
     const auto rest_is = [&](std::span<const uint8_t> bytes) {
         return cursor.left() == bytes.size() && std::memcmp(cursor.at(), bytes.data(), bytes.size()) == 0;
     };
-    if (base == registers.sp && rest_is(deref_8))
+    if (base == machine.sp && rest_is(deref_8))
         state.cfa = UNWIND_SP_DEREF;
-    else if (base == registers.fp && rest_is(deref))
+    else if (base == machine.fp && rest_is(deref))
         state.cfa = UNWIND_FP_DEREF;
-    else if (base == registers.sp && base == kX86_64.sp && rest_is(plt))
+    else if (base == machine.sp && machine.described_plt && rest_is(plt))
         state.cfa = UNWIND_PLT;
 }
 
 // "breg6 N": where a function that aligned its stack put the caller's frame pointer.
-Saved saved_by_expression(const Registers &registers, Bytes program) {
+Saved saved_by_expression(const Machine &machine, Bytes program) {
     Cursor cursor(program);
-    const bool by_fp = cursor.fixed<uint8_t>() == 0x70 + registers.fp;
+    const bool by_fp = cursor.fixed<uint8_t>() == 0x70 + machine.fp;
     const int64_t offset = cursor.sleb();
     return {by_fp && !cursor.bad() && cursor.left() == 0 ? Saved::at_fp : Saved::odd, offset};
 }
@@ -166,18 +166,18 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
                 std::vector<Change> *out) {
     Cursor cursor(program);
     std::vector<State> remembered; // seldom more than one
-    const Registers &registers = *frames.registers;
+    const Machine &machine = *frames.machine;
     const auto slot = [&](uint64_t reg) {
-        return reg == registers.fp ? State::fp : reg == registers.ra ? State::ra : reg == registers.sp ? State::sp : State::other;
+        return reg == machine.fp ? State::fp : reg == machine.ra ? State::ra : reg == machine.sp ? State::sp : State::other;
     };
     const auto save = [&](uint64_t reg, Saved::How how, int64_t offset = 0) { state.saved[slot(reg)] = {how, offset}; };
     const auto restore = [&](uint64_t reg) { state.saved[slot(reg)] = cie.initial.saved[slot(reg)]; };
     const auto cfa_register = [&](uint64_t reg) {
-        state.cfa = state.expression       ? UNWIND_ODD
-                    : reg == registers.sp  ? UNWIND_SP
-                    : reg == registers.fp  ? UNWIND_FP
-                    : reg == registers.r10 ? UNWIND_R10
-                                           : UNWIND_ODD;
+        state.cfa = state.expression                                   ? UNWIND_ODD
+                    : reg == machine.sp                                ? UNWIND_SP
+                    : reg == machine.fp                                ? UNWIND_FP
+                    : reg == machine.r10 && machine.r10 != kNoRegister ? UNWIND_R10
+                                                                       : UNWIND_ODD;
     };
     const auto cfa = [&](uint64_t reg, int64_t offset) {
         state.expression = false, state.cfa_offset = offset;
@@ -190,6 +190,11 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
     // Whether the CFA is the caller's stack pointer is all that is asked of it.
     const auto value = [&](uint64_t reg, int64_t offset) {
         save(reg, slot(reg) == State::sp && offset == 0 ? Saved::same : Saved::odd);
+    };
+
+    const auto in_register = [&](uint64_t reg) {
+        if (reg == machine.fp && machine.root_in_fp) return Saved::undefined;
+        return reg == machine.di && machine.di != kNoRegister ? Saved::in_di : Saved::odd;
     };
 
     while (cursor.left() > 0) {
@@ -213,7 +218,7 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
         case 0x08: reg = cursor.uleb(), save(reg, slot(reg) == State::sp ? Saved::odd : Saved::same); break;
         case 0x09: // in another register
             reg = cursor.uleb();
-            save(reg, cursor.uleb() == registers.di && slot(reg) == State::ra ? Saved::in_di : Saved::odd);
+            save(reg, slot(reg) == State::ra ? in_register(cursor.uleb()) : (cursor.uleb(), Saved::odd));
             break;
         case 0x0a:
             if (remembered.size() == kMaxRemembered) return "its program saves too many states";
@@ -227,10 +232,10 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
         case 0x0c: reg = cursor.uleb(), cfa(reg, static_cast<int64_t>(cursor.uleb())); break;
         case 0x0d: cfa_register(cursor.uleb()); break;
         case 0x0e: cfa_offset(static_cast<int64_t>(cursor.uleb())); break;
-        case 0x0f: set_cfa_expression(registers, cursor.take(cursor.uleb()), state); break;
+        case 0x0f: set_cfa_expression(machine, cursor.take(cursor.uleb()), state); break;
         case 0x10: {
             reg = cursor.uleb();
-            const Saved saved = saved_by_expression(registers, cursor.take(cursor.uleb()));
+            const Saved saved = saved_by_expression(machine, cursor.take(cursor.uleb()));
             save(reg, saved.how, saved.offset);
             break;
         }
@@ -267,12 +272,9 @@ Frames frames_of(const elf::Elf &file, const elf::Section &section, bool eh) {
         const elf::Section *base = file.find_section(name);
         return base ? base->address : 0;
     };
-    return {file.contents(section),
-            section.address,
-            address(".text"),
-            address(".got"),
-            eh,
-            file.machine() == EM_AARCH64 ? &kArm64 : &kX86_64};
+    Frames frames{file.contents(section), section.address, address(".text"), address(".got"), eh};
+    if (const Machine *machine = machine_of_elf(file.machine())) frames.machine = machine;
+    return frames;
 }
 
 Entry read_entry(const Frames &frames, uint64_t at) {

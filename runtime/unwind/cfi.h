@@ -7,27 +7,22 @@
 #include "runtime/base/bytes.h"
 #include "runtime/elf/elf.h"
 #include "runtime/unwind/layout.h"
+#include "runtime/unwind/machines.h"
 
 namespace rawbpf::inline v0::unwind {
-
-/// DWARF's numbers of the registers that matter.
-struct Registers {
-    uint64_t fp, sp, ra, r10, di; ///< UINT64_MAX: there is none
-};
-inline constexpr Registers kX86_64 = {6, 7, 16, 10, 5}, kArm64 = {29, 31, 30, UINT64_MAX, UINT64_MAX};
 
 /// A section with entries, and what its pointers may be relative to.
 struct Frames {
     Bytes bytes;
     uint64_t address = 0, text = 0, data = 0;
     bool eh = true; ///< .eh_frame; else .debug_frame
-    const Registers *registers = &kX86_64;
+    const Machine *machine = &kMachines[0];
 };
 
 /// Sections with more are refused: twenty times libLLVM's.
 inline constexpr uint64_t kMostFrameBytes = 128 << 20;
 
-/// Of a file for x86_64 or arm64. `eh`: it is .eh_frame.
+/// Of a file of one of kMachines. `eh`: it is .eh_frame.
 [[nodiscard]] Frames frames_of(const elf::Elf &file, const elf::Section &section, bool eh);
 
 /// Where one of the registers is in the caller's frame.

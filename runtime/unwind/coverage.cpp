@@ -12,6 +12,8 @@
 #include <elf.h>
 #include <optional>
 
+#include "runtime/unwind/machines.h"
+
 namespace rawbpf::inline v0::unwind {
 namespace {
 
@@ -19,9 +21,37 @@ constexpr uint64_t kPage = uint64_t{1} << UNWIND_PAGE_BITS;
 constexpr uint64_t kSmall = 256;           // bytes: padding, and what the C library puts into every program
 constexpr uint64_t kBytesAPrologue = 2048; // V8's built-in functions have one for each 700, g++ -O2 for each 150
 
-bool keeps_pointers(Bytes code, bool arm64) {
+// riscv64's instructions have two bytes or four: calls `each` with them.
+template <class Each> void riscv_instructions(Bytes code, const Each &each) {
+    for (size_t at = 0; at + 2 <= code.size();) {
+        const auto half = load<uint16_t>(code.data() + at);
+        const bool wide = (half & 3) == 3;
+        if (wide && at + 4 > code.size()) return;
+        each(wide ? load<uint32_t>(code.data() + at) : half);
+        at += wide ? 4 : 2;
+    }
+}
+bool riscv_saves_s0(uint32_t is) {
+    return (is & 0x01f0'707f) == 0x0080'3023 || (is >> 16 == 0 && (is & 0xe07f) == 0xe022);
+} // sd s0
+
+uint64_t riscv_prologues(Bytes code) {
+    constexpr int kSoon = 14; // as many registers are saved behind it
     uint64_t prologues = 0;
-    if (arm64) {
+    int since = kSoon;
+    riscv_instructions(code, [&](uint32_t is) {
+        const bool narrow = is >> 16 == 0 && is != 0 && (is & 0xe01f) == 0;
+        if ((is & 0xf'ffff) == 0x1'0413 || narrow) prologues += since < kSoon; // addi s0, sp, n
+        since = riscv_saves_s0(is) ? 0 : since + 1;
+    });
+    return prologues;
+}
+
+bool keeps_pointers(Bytes code, Arch arch) {
+    uint64_t prologues = 0;
+    if (arch == Arch::riscv64) {
+        prologues = riscv_prologues(code);
+    } else if (arch == Arch::arm64) {
         for (size_t at = 0; at + 4 <= code.size(); at += 4)
             prologues += (load<uint32_t>(code.data() + at) & 0xffc0'7fff) == 0xa980'7bfd; // stp x29, x30, [sp, #-n]!
     } else {
@@ -35,8 +65,13 @@ bool keeps_pointers(Bytes code, bool arm64) {
 }
 
 // It may look like more: a byte of a constant that happens to be the instruction's.
-bool saves_pointer(Bytes code, bool arm64) {
-    if (arm64) {
+bool saves_pointer(Bytes code, Arch arch) {
+    if (arch == Arch::riscv64) {
+        bool saves = false;
+        riscv_instructions(code, [&](uint32_t is) { saves |= riscv_saves_s0(is); });
+        return saves;
+    }
+    if (arch == Arch::arm64) {
         for (size_t at = 0; at + 4 <= code.size(); at += 4) {
             const auto word = load<uint32_t>(code.data() + at);
             const bool pair = (word & 0xfc40'0000) == 0xa800'0000, first = (word & 31) == 29, second = (word >> 10 & 31) == 29;
@@ -86,7 +121,9 @@ Stretch stretch_at(const Table &table, uint64_t address) {
 
 Coverage coverage(const elf::Elf &file, const Table &table) {
     Coverage out;
-    const bool arm64 = file.machine() == EM_AARCH64, callers_keep = mostly_keeps_pointers(table.stats);
+    const Machine *machine = machine_of_elf(file.machine());
+    const Arch arch = machine ? machine->arch : Arch::other;
+    const bool callers_keep = mostly_keeps_pointers(table.stats);
     for (const elf::Section &section : file.sections()) {
         if (!(section.flags & SHF_EXECINSTR) || section.type != SHT_PROGBITS) continue;
         const Bytes bytes = file.contents(section);
@@ -96,7 +133,7 @@ Coverage coverage(const elf::Elf &file, const Table &table) {
         const auto close = [&](uint64_t to) {
             const Bytes code = without_padding(bytes.subspan(hole - section.address, to - hole));
             if (code.size() < kSmall) return;
-            const bool kept = keeps_pointers(code, arm64) || (callers_keep && !saves_pointer(code, arm64));
+            const bool kept = keeps_pointers(code, arch) || (callers_keep && !saves_pointer(code, arch));
             (kept ? out.by_pointers : out.by_neither) += code.size();
         };
         for (uint64_t at = section.address; at < end;) {

@@ -18,7 +18,7 @@ struct Coverage {
     [[nodiscard]] int percent(uint64_t bytes) const { return all() == 0 ? 0 : static_cast<int>(bytes * 100 / all()); }
 };
 
-/// Of an x86_64 or arm64 file and the table that build_table() has made of it.
+/// Of a file of one of kMachines and the table that build_table() has made of it.
 [[nodiscard]] Coverage coverage(const elf::Elf &file, const Table &table);
 
 } // namespace rawbpf::inline v0::unwind

@@ -10,7 +10,7 @@ namespace rawbpf::inline v0::unwind {
 std::vector<FunctionRange> function_ranges(const elf::Elf &file) {
     std::vector<FunctionRange> out;
     const elf::Section *section = file.find_section(".eh_frame");
-    if (!section || (file.machine() != EM_X86_64 && file.machine() != EM_AARCH64) || section->size > kMostFrameBytes) return out;
+    if (!section || !machine_of_elf(file.machine()) || section->size > kMostFrameBytes) return out;
     const Frames frames = frames_of(file, *section, true);
     Entry entry;
     Cie cie;

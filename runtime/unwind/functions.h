@@ -17,7 +17,7 @@ struct FunctionRange {
 };
 
 /// Of each FDE in .eh_frame, in its order; malformed ones and empty functions are passed over. Nothing of a file without the
-/// section, of another machine than x86_64 and arm64, or with more than kMostFrameBytes there.
+/// section, of a machine without a row in kMachines, or with more than kMostFrameBytes there.
 [[nodiscard]] std::vector<FunctionRange> function_ranges(const elf::Elf &file);
 
 /// The symbols of a file: .dynsym and .symtab, of those whose table can be read. A hostile file has thousands, which may share

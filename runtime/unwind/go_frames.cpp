@@ -8,12 +8,13 @@
 //
 //      x86_64   CFA   | return address | caller's rbp |  ...  | sp            CFA = sp + value + 8
 //      arm64    CFA   |  ...  | return address | sp, and below it x29         CFA = sp + value; a leaf's is in x30
+//      riscv64  CFA   |  ...  | return address | sp                           likewise, in ra; it has no frame pointer
 //
 // Some functions of the runtime continue on another stack: systemstack() runs one on the thread's own, asmcgocall() calls C
 // there. What they do to the stack pointer nobody writes down (Go calls it SPWRITE), but the frame pointer stays that of the
 // goroutine: it leads back to it, wherever that stack is. Where it doesn't, the thread's own stack began there.
 //
-// Source: Go's runtime/symtab.go (step), cmd/internal/obj/x86 and arm64 (obj.go: what prologues do).
+// Source: Go's runtime/symtab.go (step), cmd/internal/obj/x86, arm64 and riscv (obj.go: what prologues do).
 #include "runtime/unwind/go_frames.h"
 
 #include <algorithm>
@@ -65,11 +66,12 @@ class Steps {
     bool bad_ = false;
 };
 
-UnwindRule rule_of(int64_t bytes, bool arm64) {
+UnwindRule rule_of(int64_t bytes, const Machine &machine) {
     if (bytes < 0 || bytes % kWord != 0 || bytes / kWord > kMostWords - 2) return {UNWIND_ODD, 0, 0, 0, 0};
     const auto words = static_cast<int16_t>(bytes / kWord);
-    if (arm64 && words == 0) return {UNWIND_SP, UNWIND_RA_IN_LR, 0, 0, 0};
-    if (arm64) return {UNWIND_SP, 0, words, static_cast<int16_t>(-words - 1), static_cast<int16_t>(-words)};
+    if (machine.link && words == 0) return {UNWIND_SP, UNWIND_RA_IN_LR, 0, 0, 0};
+    const auto fp = static_cast<int16_t>(machine.gos_fp == 0 ? 0 : machine.gos_fp - words);
+    if (machine.link) return {UNWIND_SP, 0, words, fp, static_cast<int16_t>(-words)};
     return {UNWIND_SP, 0, static_cast<int16_t>(words + 1), static_cast<int16_t>(words == 0 ? 0 : -2), -1};
 }
 
@@ -90,7 +92,8 @@ GoKind go_kind(const elf::GoTable &table, const elf::GoFunction &function) {
     return (function.flags & elf::kGoWritesStackPointer) || is_one(name, kSwitches) ? GoKind::switches : GoKind::plain;
 }
 
-const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function, bool arm64, std::vector<Change> &out) {
+const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function, const Machine &machine,
+                     std::vector<Change> &out) {
     switch (go_kind(table, function)) {
     case GoKind::root: out.push_back({function.start, {UNWIND_END, 0, 0, 0, 0}}); return nullptr;
     case GoKind::switches:
@@ -101,14 +104,14 @@ const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function,
     }
     // 0: it has none, as it moves nothing.
     if (function.stack == 0) {
-        out.push_back({function.start, rule_of(0, arm64)});
+        out.push_back({function.start, rule_of(0, machine)});
         return nullptr;
     }
     Steps steps(table.steps, function.stack);
     int64_t value = -1;
     uint64_t from = function.start, to = from;
     for (bool first = true; from < function.end && steps.next(first, table.quantum, value, to) && to > from; first = false) {
-        out.push_back({from, rule_of(value, arm64)});
+        out.push_back({from, rule_of(value, machine)});
         from = to;
     }
     return out.empty() || steps.bad() ? "the table of its stack pointer (pcsp) is damaged" : nullptr;

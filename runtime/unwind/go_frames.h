@@ -19,7 +19,7 @@ enum class GoKind : uint8_t {
 [[nodiscard]] GoKind go_kind(const elf::GoTable &table, const elf::GoFunction &function);
 
 /// Appends the rules of a function to `out`, ascending; the first is at its start. Returns what is wrong, or nullptr.
-[[nodiscard]] const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function, bool arm64,
+[[nodiscard]] const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function, const Machine &machine,
                                    std::vector<Change> &out);
 
 } // namespace rawbpf::inline v0::unwind

@@ -47,17 +47,17 @@
 #define UNWIND_KINDS 10
 
 /* UnwindRule.flags */
-#define UNWIND_RA_IN_LR 1  /* arm64: the return address is still in x30; true of a leaf frame only */
+#define UNWIND_RA_IN_LR 1  /* arm64, riscv64: the return address is still in x30, in ra; true of a leaf frame only */
 #define UNWIND_RA_SIGNED 2 /* arm64: it was signed (PAC) */
 #define UNWIND_RA_IN_DI 4  /* x86_64: vfork keeps it in rdi; true of a leaf frame only */
 #define UNWIND_FP_BY_FP 8  /* x86_64, functions that align their stack: the caller's fp is at fp + UnwindRule.fp */
-#define UNWIND_ADDED 16    /* no entry of the file's says it: entry points, arm64's PLT and instructions */
+#define UNWIND_ADDED 16    /* no entry of the file's says it: entry points, PLTs, arm64's instructions */
 #define UNWIND_GUESSED                                                                                                           \
     32 /* nobody says it: by the instructions there, else by frame pointers, and where they lead is looked at */
 #define UNWIND_SWITCHES 128 /* likewise: to another stack, wherever that is; and where it leads astray this one began here */
 #define UNWIND_TO_ROOT 64   /* with UNWIND_GUESSED: where the frame pointer is 0 the outermost frame was reached */
 
-/// Registers are the machine's: sp is rsp or x31, fp is rbp or x29, lr is x30. Offsets are in units of 8 bytes.
+/// Registers are the machine's: sp is rsp, x31 or x2, fp is rbp, x29 or s0, lr is x30 or ra. Offsets are in units of 8 bytes.
 struct UnwindRule {
     __u8 kind;  ///< UNWIND_...
     __u8 flags; ///< UNWIND_RA_...
@@ -107,7 +107,7 @@ struct UnwindRegisters {
     __u64 address; ///< to record: the return address, perhaps with UNWIND_EXACT_PC
     __u64 sp,      ///< the stack pointer in this frame
         fp;        ///< the frame pointer in this frame
-    __u64 lr;      ///< arm64's link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
+    __u64 lr;      ///< the link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
     __u64 di;      ///< x86_64's rdi, likewise
 };
 

@@ -11,7 +11,7 @@
 // lookup of a return address uses the byte before it. Rows that say what the row before says are left out, also across functions.
 //
 // Some code that has no entry is known all the same: a program's entry point and the code that a thread begins with, where stacks
-// end; and arm64's PLT. It stands among the functions, marked (UNWIND_ADDED), where no function covers it.
+// end; and the PLT of arm64 and riscv64. It stands among the functions, marked (UNWIND_ADDED), where no function covers it.
 //
 //      arm64's PLT:   stp x16, x30, [sp, #-16]!   adrp   ldr   add   br   ...    32 bytes: from the second instruction on sp + 16
 //                     adrp x16   ldr x17   add x16   br x17                      of each function: nothing has changed yet
@@ -118,11 +118,12 @@ class Builder {
             }
         }
         for (const elf::Section &section : file_.sections()) {
-            if (arm64_ && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
+            if (!machine_.described_plt && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
                 const Bytes bytes = file_.contents(section);
                 constexpr uint32_t kPush = 0xa9bf7bf0; // stp x16, x30, [sp, #-16]!
-                const bool pushes = bytes.size() >= kPltHeaderBytes && load<uint32_t>(bytes.data()) == kPush;
-                const bool lands = bytes.size() >= kPltHeaderBytes && load<uint32_t>(bytes.data() + 4) == kPush; // behind bti
+                const bool header = arm64_ && bytes.size() >= kPltHeaderBytes;
+                const bool pushes = header && load<uint32_t>(bytes.data()) == kPush;
+                const bool lands = header && load<uint32_t>(bytes.data() + 4) == kPush; // behind bti
                 const uint64_t push = section.address + (lands ? 4 : 0);
                 if (!pushes && !lands) {
                     add(section.address, section.size, kPlt);
@@ -222,6 +223,9 @@ class Builder {
             }
             function.cie = static_cast<uint32_t>(entry.cie_at);
             function.frames = eh ? 0 : 1;
+            // riscv64's vdso: its entry begins with the instruction that signal handlers return to. Whoever looks for a return
+            // address looks one byte before it.
+            if (cie_.signal && function.start > 0 && code_begins(function.start, machine_.sigreturn)) --function.start;
             functions_.push_back(function);
         }
         return {};
@@ -255,7 +259,7 @@ class Builder {
         changes_.clear();
         if (function.frames == kGo) {
             const elf::GoFunction &is = go_.functions[function.cie];
-            if (const char *problem = go_rules(go_, is, arm64_, changes_)) {
+            if (const char *problem = go_rules(go_, is, machine_, changes_)) {
                 put(function.start, 0);
                 return bad_go(is, problem);
             }
@@ -332,8 +336,7 @@ class Builder {
     };
     // The code that signal handlers return to.
     [[nodiscard]] Range find_trampoline(uint64_t from, uint64_t to) const {
-        constexpr std::string_view x86_64("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9), arm64("\x68\x11\x80\xd2\x01\0\0\xd4", 8);
-        const std::string_view code = arm64_ ? arm64 : x86_64; // the system call rt_sigreturn
+        const std::string_view code = machine_.sigreturn;
         for (const elf::Section *section : searched_ ? text() : std::span<const elf::Section *const>()) {
             const uint64_t first = std::max(from, section->address), last = std::min(to, section->address + section->size);
             const Bytes bytes = file_.contents(*section);
@@ -348,8 +351,19 @@ class Builder {
         return {to, to};
     }
 
-    // Whether glibc's __start_context is there: makecontext() makes its first byte the return address of a context's function,
-    // and its entry doesn't say that stacks end in it. Behind a landing pad, or room for one:
+    [[nodiscard]] bool code_begins(uint64_t address, std::string_view with) const {
+        for (const elf::Section *section : text()) {
+            const Bytes bytes = file_.contents(*section);
+            const uint64_t at = address - section->address;
+            if (address < section->address || at > bytes.size() || bytes.size() - at < with.size()) continue;
+            return std::memcmp(bytes.data() + at, with.data(), with.size()) == 0;
+        }
+        return false;
+    }
+
+    // Whether glibc's __start_context is there, of x86_64 or arm64 (riscv64's entry says it): makecontext() makes its first byte
+    // the return address of a context's function, and its entry doesn't say that stacks end in it. Behind a landing pad, or room
+    // for one:
     //
     //      x86_64:   mov rsp, rbx     mov rdi, [rsp]     test rdi, rdi
     //      arm64:    mov x0, x19      cbnz x0, setcontext
@@ -363,7 +377,7 @@ class Builder {
             code.remove_prefix(address - section->address);
             const bool padded = code.starts_with(endbr64) || (arm64_ && (code.starts_with(bti_c) || code.starts_with(nop)));
             if (padded) code.remove_prefix(4);
-            if (!arm64_) return code.starts_with(x86_64);
+            if (machine_.arch == Arch::x86_64) return code.starts_with(x86_64);
             return code.starts_with(arm64) && code.size() >= 8 &&
                    (load<uint32_t>(reinterpret_cast<const std::byte *>(code.data()) + 4) & 0xff00001f) == 0xb5000000;
         }
@@ -420,7 +434,8 @@ class Builder {
     }
 
     const elf::Elf &file_;
-    const bool arm64_ = file_.machine() == EM_AARCH64;
+    const Machine &machine_ = *machine_of_elf(file_.machine()); // build_table() has asked
+    const bool arm64_ = machine_.arch == Arch::arm64;
     Table table_;
     std::array<const elf::Segment *, kMaxSegments> code_;
     std::array<const elf::Section *, kMaxSegments> text_;
@@ -450,8 +465,9 @@ UnwindRule Table::find(uint64_t address) const {
 }
 
 Result<Table> build_table(const elf::Elf &file) {
-    if ((file.machine() != EM_X86_64 && file.machine() != EM_AARCH64) || !file.is_64() || file.big_endian())
-        return fail(Errc::unsupported, "{}: rawbpf can unwind only programs for x86_64 and arm64", file.name());
+    if (!machine_of_elf(file.machine()) || !file.is_64() || file.big_endian())
+        return fail(Errc::unsupported,
+                    "{}: rawbpf can unwind only programs for x86_64, arm64 and riscv64, little-endian with 64 bits", file.name());
     if (file.type() == ET_REL)
         return fail(Errc::unsupported, "{}: it isn't linked, so its functions have no addresses", file.name());
     return Builder(file).build();

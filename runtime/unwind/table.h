@@ -46,8 +46,9 @@ struct Table {
     [[nodiscard]] UnwindRule find(uint64_t address) const;
 };
 
-/// The table of an x86_64 or arm64 file. A file without unwind information gives an empty table. A malformed entry is passed over
-/// and counted. Errors: unsupported (another machine), bad_input (a section's bounds), both with file, section and offset.
+/// The table of a file of one of kMachines (machines.h). A file without unwind information gives an empty table. A malformed
+/// entry is passed over and counted. Errors: unsupported (another machine), bad_input (a section's bounds), both with file,
+/// section and offset.
 [[nodiscard]] Result<Table> build_table(const elf::Elf &file);
 
 } // namespace rawbpf::inline v0::unwind

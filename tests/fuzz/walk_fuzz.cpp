@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "programs/unwind/walk.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr size_t kRules = 8, kMappings = 4, kPool = 256;
 
 struct Input {
-    uint8_t depth, arm64;
+    uint8_t depth, machine;
     uint8_t padding[6];
     UnwindRegisters registers;
     UnwindRule rules[kRules];
@@ -62,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     UnwindProgramOptions program;
     program.depth = 1 + input.depth % UNWIND_MAX_FRAMES;
-    program.arm64 = input.arm64 % 2 != 0;
+    program.arch = unwind::kMachines[input.machine % std::size(unwind::kMachines)].arch;
     const unwind::Walked walked = unwind::walk(program, Given(input), mappings, {input.registers, stack});
     if (walked.frames.empty() || walked.frames.size() > program.depth || walked.ending >= UNWIND_ENDINGS) std::abort();
     return 0;

@@ -163,7 +163,7 @@ TEST_CASE("names: as the kernel spells them, numbers where it has none") {
 
 TEST_CASE("describe: BPF_LINK_CREATE shows the members of its union that the attach type uses") {
     test::FakeKernel kernel;
-    const uint64_t addresses[2] = {1, 2};
+    const unsigned long addresses[2] = {1, 2}; // as the kernel reads them
     sys::LinkCreateAttr multi;
     multi.attach_type = uapi::BPF_TRACE_KPROBE_MULTI;
     multi.kprobe_multi.cnt = 2;

@@ -32,14 +32,14 @@ TEST_CASE("trace program: stacks by tables, in every kind of program, for every 
     const std::vector<ProbeSite> places = {place(ProbeKind::uprobe, "f"), place(ProbeKind::tracepoint, "sched_switch"),
                                            place(ProbeKind::fentry, "vfs_read"), place(ProbeKind::kprobe, "vfs_write"),
                                            place(ProbeKind::syscall, "openat")};
-    for (const bool arm64 : {false, true}) {
+    for (const Arch arch : {Arch::x86_64, Arch::arm64, Arch::riscv64}) {
         for (const bool bpf_loop : {false, true}) {
             for (const bool return_probes : {false, true}) {
                 ProgramOptions options;
                 options.stack = true;
                 options.filters.own_pid = 1;
                 options.unwind.emplace();
-                options.unwind->arm64 = arm64;
+                options.unwind->arch = arch;
                 options.unwind->has_bpf_loop = bpf_loop;
                 options.unwind->has_task_pt_regs = bpf_loop;
                 options.unwind->registers_at = return_probes ? 16000 : 0; // 0: not known on this kernel
@@ -106,13 +106,7 @@ TEST_CASE("trace program: execs are told where a function of a program may not r
     CHECK_FALSE(tells(ProbeKind::fentry, true, true));
 }
 
-TEST_CASE("trace program: system calls by number share what is attached") {
-    const auto call = [](std::string name, std::vector<Show> shows) {
-        ProbeSite out = place(ProbeKind::syscall, name);
-        out.number = system_call_number(name);
-        for (Show show : shows) out.signature.parameters.push_back({"x", {"long", show, 8, true}});
-        return out;
-    };
+TEST_CASE("trace program: a system call has a number, where calls have no tracepoint each") {
     CHECK(system_call_number("openat", Arch::x86_64) == 257);
     CHECK(system_call_number("openat", Arch::riscv64) == 56);
     CHECK(system_call_number("newfstat", Arch::x86_64) == 5);
@@ -120,6 +114,16 @@ TEST_CASE("trace program: system calls by number share what is attached") {
     CHECK(system_call_number("openat", Arch::arm) == -1); // it has a tracepoint of its own
     CHECK(system_call_number("no_such_call") == -1);
     CHECK(system_call_numbers() > 450);
+}
+
+TEST_CASE("trace program: system calls by number share what is attached") {
+    const auto call = [](std::string name, std::vector<Show> shows) {
+        ProbeSite out = place(ProbeKind::syscall, name);
+        out.number = system_call_number(name);
+        for (Show show : shows) out.signature.parameters.push_back({"x", {"long", show, 8, true}});
+        return out;
+    };
+    if (system_call_number("close") < 0) SKIP("this machine's system calls have a tracepoint each");
     // Records that look alike: a program at each end.
     const std::vector<ProbeSite> alike = {call("close", {Show::integer}), call("umask", {Show::integer})};
     ProgramOptions options;

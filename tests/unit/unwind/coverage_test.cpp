@@ -63,6 +63,27 @@ TEST_CASE("unwind coverage: a hole that never saves the frame pointer has its ca
     CHECK(of(app).by_neither > 0);
 }
 
+TEST_CASE("unwind coverage: riscv64's instructions of two bytes and of four") {
+    CfiElf app;
+    app.target.machine = EM_RISCV;
+    // sd ra, 8(sp); sd s0, 0(sp); addi s0, sp, 16; li a0, 1; jal ra, 0, which looks like the third where its bytes are halved
+    const uint8_t code[] = {0x06, 0xe4, 0x22, 0xe0, 0x00, 0x08, 0x05, 0x45, 0xef, 0x00, 0x00, 0x08};
+    const auto fill = [&](size_t from, size_t to) {
+        for (size_t at = 0; at + sizeof code <= app.code.size(); at += sizeof code)
+            std::copy(code + from, code + to, app.code.begin() + static_cast<std::ptrdiff_t>(at + from));
+    };
+    std::fill(app.code.begin(), app.code.end(), uint8_t{0x01}); // nop
+    for (size_t i = 1; i < app.code.size(); i += 2) app.code[i] = 0;
+    CHECK(of(app).by_pointers == 0);
+    fill(8, sizeof code);
+    CHECK(of(app).by_pointers == 0);
+    fill(2, 4);
+    CHECK(of(app).by_pointers == 0); // s0 is saved, but leads nowhere
+    fill(4, 6);
+    CHECK(of(app).by_neither == 0);
+    CHECK(of(app).by_pointers == 0x30000);
+}
+
 TEST_CASE("unwind coverage: stacks go through all of the vdso, as profiles show") {
     const auto image = symbols::vdso_image();
     if (!image) SKIP(image.error().message());

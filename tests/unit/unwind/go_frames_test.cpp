@@ -52,7 +52,7 @@ std::string go_table(const std::vector<Function> &functions, uint8_t quantum = 1
 
 std::string rules(const std::vector<Function> &functions, uint16_t machine = EM_X86_64, size_t cut = SIZE_MAX) {
     SmallElf small(machine);
-    std::string table = go_table(functions, machine == EM_AARCH64 ? 4 : 1);
+    std::string table = go_table(functions, machine == EM_X86_64 ? 1 : 4);
     table.resize(std::min(cut, table.size()));
     small.section(".gopclntab", bytes_of(table));
     const auto image = small.finish();
@@ -71,6 +71,8 @@ TEST_CASE("unwind go: where the stack pointer is, by the steps; the frame pointe
           "401000 sp+8 ra-8, 401004 sp+32 fp-16 ra-8, 40102c sp+8 ra-8, 401040 none");
     CHECK(rules({{"main.f", 64, std::string("\x02\x01\x30\x0a\x2f\x05", 6)}}, EM_AARCH64) ==
           "401000 sp+0, 401004 sp+24 fp-32 ra-24, 40102c sp+0, 401040 none");
+    CHECK(rules({{"main.f", 64, std::string("\x02\x01\x30\x0a\x2f\x05", 6)}}, EM_RISCV) ==
+          "401000 sp+0, 401004 sp+24 ra-24, 40102c sp+0, 401040 none");
     CHECK(rules({{"main.leaf", 16, ""}}) == "401000 sp+8 ra-8, 401010 none");
     CHECK(rules({{"main.f", 16, std::string("\x03\x10", 2)}}).find("odd") != std::string::npos); // above where it was
     CHECK(rules({{"main.f", 16, std::string("\x82\x80\x80\x80\x04\x10", 6)}}).find("odd") != std::string::npos); // too far

@@ -1,5 +1,5 @@
 // Two walks, one result: the program's, run by the emulator, and the one in user space, over the same tables, stacks and
-// registers, from sensible ones to nonsense, for both machines.
+// registers, from sensible ones to nonsense, for each machine.
 #include "programs/unwind/walk.h"
 
 #include <algorithm>
@@ -48,13 +48,13 @@ class Emulated final : public WalkTables {
     UnwindProgramOptions options;
     std::vector<UnwindMapping> mappings;
 
-    Emulated(bool arm64, bool bpf_loop) {
+    Emulated(Arch arch, bool bpf_loop) {
         options.depth = kDepth;
         options.pools = kSlots;
         options.processes = 4;
         options.has_bpf_loop = bpf_loop;
-        options.arm64 = arm64;
-        if (arm64) options.address_mask = ~0ull >> 8;
+        options.arch = arch;
+        if (find_machine(arch)->signs) options.address_mask = ~0ull >> 8;
         Builder b("walk");
         Unwinder unwinder(b, options);
         const MapRef scratch = b.array<Scratch>("scratch", 1);
@@ -141,12 +141,17 @@ class Emulated final : public WalkTables {
 
     Walked emulate(const UnwindRegisters &registers) {
         const auto put_register = [&](size_t at, uint64_t value) { std::memcpy(context_.data() + at, &value, sizeof value); };
-        if (options.arm64) {
+        if (options.arch == Arch::arm64) {
             put_register(256, registers.pc);
             put_register(248, registers.sp);
             put_register(232, registers.fp);
             put_register(240, registers.lr);
             put_register(264, 0);
+        } else if (options.arch == Arch::riscv64) {
+            put_register(0, registers.pc);
+            put_register(8, registers.lr);
+            put_register(16, registers.sp);
+            put_register(64, registers.fp);
         } else {
             put_register(128, registers.pc);
             put_register(152, registers.sp);
@@ -182,7 +187,7 @@ constexpr uint32_t kDirectory = 1 << UNWIND_POOL_BITS, kList = 2 << UNWIND_POOL_
 constexpr uint32_t kPages = 3, kPageRows = 40, kRules = 64;
 
 /// A rule as a compiler could have asked for it, or not.
-UnwindRule some_rule(Random &random, bool arm64, bool sensible) {
+UnwindRule some_rule(Random &random, bool link, bool sensible) {
     const auto small = [&](int64_t from, int64_t to) {
         return static_cast<int16_t>(from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from + 1))));
     };
@@ -190,7 +195,7 @@ UnwindRule some_rule(Random &random, bool arm64, bool sensible) {
     out.kind = static_cast<uint8_t>(random.one_in(sensible ? 20 : 2) ? random.below(12)
                                     : random.one_in(8)               ? UNWIND_FP
                                                                      : UNWIND_SP);
-    out.flags = static_cast<uint8_t>(random.one_in(arm64 ? 3 : 12) ? random.below(random.one_in(4) ? 256 : 16) : 0);
+    out.flags = static_cast<uint8_t>(random.one_in(link ? 3 : 12) ? random.below(random.one_in(4) ? 256 : 16) : 0);
     out.cfa = sensible ? static_cast<int16_t>(2 * small(1, 2)) : small(-32768, 32767); // see some_word()
     out.ra = -1;
     out.fp = random.one_in(2) ? 0 : -2;
@@ -204,14 +209,14 @@ UnwindRule some_rule(Random &random, bool arm64, bool sensible) {
 }
 
 /// Eight bytes of code: one of those that both walks know, behind a call or not, or anything.
-uint64_t some_code(Random &random, bool arm64) {
-    const auto patterns = code_patterns(arm64);
-    const auto calls = call_forms(arm64);
+uint64_t some_code(Random &random, Arch arch) {
+    const auto patterns = code_patterns(arch);
+    const auto calls = call_forms(arch);
     const CodePattern &pattern = patterns[random.below(patterns.size())];
     const CallForm &call = calls[random.below(calls.size())];
-    const auto entries = return_entries(arm64);
+    const auto entries = return_entries(arch);
     switch (random.below(5)) {
-    case 4: return entries[random.below(entries.size())];
+    case 4: return entries.empty() ? 0 : entries[random.below(entries.size())];
     case 0: return random.next() << 16 ^ random.next();
     case 1: return pattern.here | (random.next() << 16 & ~pattern.mask);
     case 2: return pattern.before_mask != 0 ? pattern.before : 0;
@@ -221,9 +226,9 @@ uint64_t some_code(Random &random, bool arm64) {
 
 /// Tables for four mappings: by table, by frame pointers, by table with a bias, and code of which nothing is known.
 void make_tables(Emulated &both, Random &random, bool sensible) {
-    for (uint32_t i = 0; i < kRules; ++i) both.set_rule(i, some_rule(random, both.options.arm64, sensible));
+    for (uint32_t i = 0; i < kRules; ++i) both.set_rule(i, some_rule(random, find_machine(both.options.arch)->link, sensible));
     for (uint32_t at = 0; at < kCodeBytes; at += 8) {
-        const uint64_t code = some_code(random, both.options.arm64);
+        const uint64_t code = some_code(random, both.options.arch);
         std::memcpy(both.stack().data() + kStackBytes + at, &code, sizeof code);
     }
     for (uint32_t position = 0; position < kPools << UNWIND_POOL_BITS && !sensible; position += 4) {
@@ -280,10 +285,11 @@ UnwindRegisters make_stack(Emulated &both, Random &random) {
     out.pc = out.address = random.one_in(20)  ? some_word(both, random, 0)
                            : random.one_in(3) ? both.code_address() + random.below(kCodeBytes)
                                               : kCode + random.below(0x30000);
+    if (both.options.arch == Arch::riscv64) out.pc = out.address &= ~UNWIND_EXACT_PC; // what tells the kernel's from user space's
     out.sp = both.stack_address();
     out.fp = some_word(both, random, 0);
-    out.lr = random.one_in(4) ? 0 : some_word(both, random, both.options.arm64 ? 8 : 0);
-    if (!both.options.arm64) out.di = random.one_in(4) ? 0 : some_word(both, random, 8);
+    out.lr = random.one_in(4) ? 0 : some_word(both, random, find_machine(both.options.arch)->link ? 8 : 0);
+    if (both.options.arch == Arch::x86_64) out.di = random.one_in(4) ? 0 : some_word(both, random, 8);
     return out;
 }
 
@@ -296,9 +302,9 @@ std::string text(const Walked &walked) {
 } // namespace
 
 TEST_CASE("unwind walk: the program's and user space's agree, whatever the tables and the stack hold") {
-    for (const bool arm64 : {false, true}) {
-        INFO(arm64);
-        Emulated with_loop(arm64, true), without(arm64, false);
+    for (const Machine &machine : kMachines) {
+        INFO(arch_info(machine.arch).name);
+        Emulated with_loop(machine.arch, true), without(machine.arch, false);
         size_t endings[UNWIND_ENDINGS] = {}, frames = 0, walks = 0;
         for (uint64_t world = 1; world <= (test::kSanitized ? 16 : 40); ++world) {
             Emulated &both = world % 4 == 0 ? without : with_loop;
@@ -357,9 +363,9 @@ class Written final : public WalkTables {
     }
 };
 
-Walked walk_copy(const Written &tables, const StackCopy &copy) {
+Walked walk_copy(const Written &tables, const StackCopy &copy, Arch arch = Arch::x86_64) {
     UnwindProgramOptions program;
-    program.arm64 = false;
+    program.arch = arch;
     const UnwindMapping mapping{0x10000, 0x20000, 0x10000, 0, 1, UNWIND_BY_TABLE};
     return walk(program, tables, {&mapping, 1}, copy);
 }
@@ -474,7 +480,7 @@ TEST_CASE("unwind walk: in a hole of a table the frame pointer counts only where
     CHECK(text_of(0x7010, {0, 0, 0x7020, 0, 0, 0}) == "4: 10108");
     tables.words_of_code[0x10208] = kNoCall;
     CHECK(text_of(0x7010, words) == "4: 10108 10180");
-    for (const uint64_t entry : return_entries(false)) { // not behind a call, but Java's interpreter lets return to it
+    for (const uint64_t entry : return_entries(Arch::x86_64)) { // not behind a call, but Java's interpreter lets return to it
         tables.words_of_code[0x10210] = entry;
         CHECK(text_of(0x7010, words) == "0: 10108 10180 10210");
     }
@@ -502,4 +508,36 @@ TEST_CASE("unwind walk: CPython's trampolines say where their frame begins, and 
         const Walked walked = walk_words(tables, words, one.leaf ? 0x10118 : 0x10300, 0x5); // fp is data
         CHECK(text(walked) == (one.leaf ? "0: 10118 10210" : "0: 10300 10118 10210"));
     }
+}
+
+TEST_CASE("unwind walk: riscv64's frames: by the link register, by tables, by a frame pointer that is the CFA") {
+    Written tables({{UNWIND_SP, UNWIND_RA_IN_LR, 0, 0, 0},
+                    {UNWIND_SP, 0, 2, -2, -1},
+                    {UNWIND_FP, 0, 0, -2, -1},
+                    kGuess,
+                    {UNWIND_END, 0, 0, 0, 0},
+                    {UNWIND_SIGNAL, 0, 0, 0, 0}});
+    const auto walked = [&](const std::vector<uint64_t> &words, UnwindRegisters registers) {
+        return text(walk_copy(tables, {registers, std::as_bytes(std::span(words))}, Arch::riscv64));
+    };
+    // sp 0x7000: the leaf's caller keeps s0 at 0x7000 and ra at 0x7008; of the next the CFA is s0, 0x7020.
+    const std::vector<uint64_t> words{0x7020, 0x10210, 0x99, 0x10310, 0x7040, 0x10410, 0x10410, 0x10410};
+    std::vector<uint64_t> by_cfa{0x7020, 0x10210, 0, 0x10410};
+    CHECK(walked(by_cfa, {0x10010, 0x10010 | UNWIND_EXACT_PC, 0x7000, 0x5, 0x10110, 0}) ==
+          "0: " + format("{:x}", 0x10010 | UNWIND_EXACT_PC) + " 10110 10210 10410");
+    // A frame pointer that is tried: its record lies below it, and it is the caller's stack pointer.
+    tables.words_of_code = {{0x10308, 0x0e7ull << 32}, {0x10310, 0}, {0x10108, 0x9502ull << 48}, {0x10110, 0}};
+    const std::vector<uint64_t> guessed{0x7000, 0x10110, 0x7040, 0x10410, 0x1, 0x10310};
+    // in the guessed code at 0x10310: fp 0x7010 leads to {0x7000, 0x10110}, whose frame is sp + 16 from 0x7010 on
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x7010, 0, 0}) == "0: 10310 10110 10410");
+    tables.words_of_code[0x10108] = 0; // not behind a call
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x7010, 0, 0}) == "4: 10310");
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7008, 0x7010, 0, 0}) == "4: 10310"); // its record would be below sp
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x8, 0, 0}) == "4: 10310");
+    // A signal: pc at 304, ra 312, sp 320, s0 368.
+    std::vector<uint64_t> frame(60);
+    frame[304 / 8] = 0x10010, frame[312 / 8] = 0x10110, frame[320 / 8] = 0x7000 + 54 * 8, frame[368 / 8] = 0x77;
+    frame[55] = 0x10410;
+    CHECK(walked(frame, {0x10510, 0x10510, 0x7000, 0, 0, 0}) ==
+          "0: 10510 " + format("{:x}", 0x10010 | UNWIND_EXACT_PC) + " 10110 10410");
 }
