@@ -109,6 +109,13 @@ inline constexpr ArchInfo kArchs[] = {
     return {};
 }
 
+/// By what uname -m says.
+[[nodiscard]] constexpr Arch arch_of_uname(std::string_view uname) {
+    for (const ArchInfo &row : kArchs)
+        if (row.uname == uname) return row.arch;
+    return Arch::other;
+}
+
 /// The machine that this is compiled for.
 ///@{
 #if defined(__x86_64__)

@@ -82,6 +82,14 @@ std::string_view by_reason(uint32_t reason) {
     }
 }
 
+// 32-bit ARM's kernel follows the frames of the old procedure call standard, which begin with the registers fp, sp, lr and pc
+// (arch/arm/kernel/perf_callchain.c, struct frame_tail). No compiler makes them in Thumb code, and no code made at run time has
+// any.
+constexpr std::string_view kArmFrames =
+    "32-bit ARM's kernel walks the frames of code compiled with -marm -mapcs-frame; those of Thumb code it doesn't know";
+constexpr std::string_view kArmMadeAtRunTime =
+    "32-bit ARM's kernel doesn't know its frames, and no option of what made it changes that";
+
 std::string for_frame_pointers(std::string_view remedy) {
     if (remedy.empty()) return "compiled with -fno-omit-frame-pointer it can be walked by frame pointers";
     return format("{} walks it by its unwind tables; compiled with -fno-omit-frame-pointer it can be walked by frame pointers",
@@ -103,7 +111,7 @@ const RuntimeAdvice *runtime_of(std::string_view path) {
 }
 
 std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped,
-                                           std::string_view remedy) {
+                                           const Remedy &remedy) {
     std::vector<const ModuleEnds *> poor;
     for (const ModuleEnds &module : modules)
         if (const uint64_t early = sum(module); early >= kLeast && early * kTolerated > module.stacks) poor.push_back(&module);
@@ -122,9 +130,16 @@ std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, 
             say(*module, other->whole ? format("{} ({})", other->name, module->path) : std::string(module->path), other->advice);
             continue;
         }
+        if (remedy.arch == Arch::arm) {
+            if (module->anonymous)
+                say(*module, "code made at run time", kArmMadeAtRunTime);
+            else
+                say(*module, base_name(module->path), kArmFrames);
+            continue;
+        }
         const auto most = std::max_element(module->early.begin(), module->early.end());
         if (!module->anonymous && module->by_frame_pointers > *most) {
-            say(*module, base_name(module->path), for_frame_pointers(remedy));
+            say(*module, base_name(module->path), for_frame_pointers(remedy.by_tables));
             continue;
         }
         bool known = false;

@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "asm/machines.h"
 #include "programs/render/ledger.h"
 #include "programs/unwind/choice.h"
 #include "runtime/unwind/layout.h"
+#include "runtime/unwind/machines.h"
 
 namespace rawbpf::inline v0::processes {
 
@@ -33,13 +35,19 @@ struct RuntimeAdvice {
 /// nullptr: no runtime's file that is known here. PURE.
 [[nodiscard]] const RuntimeAdvice *runtime_of(std::string_view path);
 
-/// What makes the same stacks be walked by tables, as the user chose otherwise; empty: by the kernel they can't be.
-[[nodiscard]] constexpr std::string_view remedy_of(UnwindBy chosen) { return chosen == UnwindBy::fp ? "--unwind auto" : ""; }
+/// For stacks that weren't walked by tables.
+struct Remedy {
+    std::string_view by_tables = {}; ///< what makes them be, as the user chose otherwise; empty: by the kernel they can't be
+    Arch arch = kHostArch;           ///< of the machine that they are of: the kernel follows other frames on each
+};
+[[nodiscard]] constexpr Remedy remedy_of(UnwindBy chosen, Arch arch = kHostArch) {
+    return {chosen == UnwindBy::fp && unwind::has_machine(arch) ? "--unwind auto" : "", arch};
+}
 
 /// For each module of whose stacks more than a twentieth ends early: how many, and what would help, the largest first. `mapped`:
 /// the files that the sampled processes have mapped, which tell what wrote the code that is in no file. `remedy`: see
 /// remedy_of(). PURE.
 [[nodiscard]] std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules,
-                                                         std::span<const std::string_view> mapped, std::string_view remedy = {});
+                                                         std::span<const std::string_view> mapped, const Remedy &remedy = {});
 
 } // namespace rawbpf::inline v0::processes

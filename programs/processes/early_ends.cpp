@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, uint64_t>> EarlyEnds::list() const {
     return out;
 }
 
-std::vector<render::StackAdvice> EarlyEnds::advice(const ModuleTable &table, std::string_view remedy) const {
+std::vector<render::StackAdvice> EarlyEnds::advice(const ModuleTable &table, const Remedy &remedy) const {
     std::vector<ModuleEnds> modules = by_module_;
     std::vector<std::string_view> mapped;
     for (uint32_t i = 0; i < table.all().size(); ++i) {

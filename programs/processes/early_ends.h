@@ -28,7 +28,7 @@ class EarlyEnds {
     /// Modules that stacks ended early in, most first.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> list() const;
     /// What would make more of them whole. `remedy`: see remedy_of().
-    [[nodiscard]] std::vector<render::StackAdvice> advice(const ModuleTable &table, std::string_view remedy) const;
+    [[nodiscard]] std::vector<render::StackAdvice> advice(const ModuleTable &table, const Remedy &remedy) const;
 
   private:
     ModuleEnds &of_module(uint32_t module);

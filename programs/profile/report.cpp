@@ -83,7 +83,8 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.ended_early = deliverer.early_ends().list();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
     outcome.unread = files.unread() || !reader.cut().empty();
-    outcome.advice = deliverer.early_ends().advice(reader.modules(), processes::remedy_of(UnwindBy::fp));
+    outcome.advice = deliverer.early_ends().advice(reader.modules(),
+                                                   processes::remedy_of(UnwindBy::fp, arch_of_uname(reader.header().run.arch)));
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;

@@ -107,8 +107,9 @@ Result<ProgramOptions> program_options(const Setup &setup) {
     return program;
 }
 
-std::string_view remedy(const ProfileOptions &options) {
-    return options.program ? "the program of the DSL (leave --object out)" : processes::remedy_of(options.unwind);
+processes::Remedy remedy(const ProfileOptions &options) {
+    if (options.program && unwind::has_machine(kHostArch)) return {.by_tables = "the program of the DSL (leave --object out)"};
+    return processes::remedy_of(options.unwind);
 }
 
 RunInfo describe(const Setup &setup, uint64_t start_ns) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "programs/processes/advice.h"
 #include "programs/profile/event.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/program.h"
@@ -36,7 +37,7 @@ struct Setup {
 [[nodiscard]] Result<ProgramOptions> program_options(const Setup &setup);
 
 /// What would have the stacks walked by tables that weren't to be.
-[[nodiscard]] std::string_view remedy(const ProfileOptions &options);
+[[nodiscard]] processes::Remedy remedy(const ProfileOptions &options);
 
 /// What the head of a capture, of JSON and of the ledger says of it. `start_ns`: CLOCK_MONOTONIC.
 [[nodiscard]] RunInfo describe(const Setup &setup, uint64_t start_ns);

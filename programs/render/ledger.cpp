@@ -131,7 +131,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
         }
         append(out, "  ended early {} (user stacks cut short{})\n",
                counts_text(modules, 5, [](std::string_view name) { return std::string(name); }),
-               ledger.stack_ends.empty() ? ": code without frame pointers" : "");
+               ledger.stack_ends.empty() ? ": the kernel could not follow their frames" : "");
     }
     return out;
 }

@@ -111,9 +111,9 @@ NamedStack EventNames::name(const processes::InternedSample &sample, uint64_t co
     return out;
 }
 
-std::vector<render::StackAdvice> EventNames::advice(UnwindBy chosen) const {
+std::vector<render::StackAdvice> EventNames::advice(UnwindBy chosen, Arch arch) const {
     const Parts with = parts();
-    return with.early.advice(with.modules, processes::remedy_of(chosen));
+    return with.early.advice(with.modules, processes::remedy_of(chosen, arch));
 }
 
 void Names::seen_again(const processes::InternedSample &sample, uint64_t more) {

@@ -49,7 +49,7 @@ class EventNames : public AddressNames {
     /// Why user stacks ended that were walked by tables.
     [[nodiscard]] const processes::StackEnds &ends() const { return ends_; }
     /// What would make more of the named user stacks whole, where many end early.
-    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) const;
+    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen, Arch arch) const;
     /// What was interned has grown too large: it should be named, and forgotten.
     [[nodiscard]] virtual bool full() const = 0;
     virtual void forget() = 0;

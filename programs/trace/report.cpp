@@ -141,7 +141,7 @@ Result<ReportEnd> Report::show(ViewOptions how, const std::string &symfs, render
     TRY(view.stop_counting());
     const Spent &spent = first_.spent();
     end.ledger = ledger_of(spent, view, open_calls(view.calls(), [this](uint32_t id) { return first_.alive(id); }));
-    end.set_recorded(reader_.end(), view.advice(was.unwind));
+    end.set_recorded(reader_.end(), view.advice(was.unwind, arch_of_uname(end.run.arch)));
     TRY(view.finish(spent.counts, end.ledger));
     TRY(writer.flush());
     end.places = places_ledger(view.names(), merge_sites(first_.places(), spent.counts));

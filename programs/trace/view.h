@@ -66,7 +66,9 @@ class View {
     /// Why user stacks ended that were walked by tables.
     [[nodiscard]] const processes::StackEnds &stack_ends() const { return names_.ends(); }
     /// What would make more of the user stacks whole; after drain() and stop_counting().
-    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) const { return names_.advice(chosen); }
+    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen, Arch arch = kHostArch) const {
+        return names_.advice(chosen, arch);
+    }
     /// A place's function, or where several have that name, the whole probe.
     [[nodiscard]] const std::vector<std::string> &names() const { return place_names_; }
 

@@ -54,7 +54,7 @@ UnwindProgramOptions probe_unwind() {
 std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note) {
     note.clear(); // whatever a kernel lacks, there is another way
     if (choice.by == UnwindBy::fp) return {};
-    if (!unwind::find_machine(kHostArch)) {
+    if (!unwind::has_machine(kHostArch)) {
         if (kHostArch == Arch::arm) // arch/arm/kernel/perf_callchain.c, struct frame_tail
             note = "user stacks are walked as 32-bit ARM's kernel does, by the frames of ARM code compiled with -mapcs-frame; of "
                    "other code, "

@@ -83,7 +83,7 @@ struct UnwindProgramOptions {
     bool copies = false;        ///< copy_stack() may follow a walk (ktime_get_ns, probe_read_user)
     uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
     /// Whose stacks these are: one of unwind::kMachines.
-    Arch arch = unwind::find_machine(kHostArch) ? kHostArch : Arch::x86_64;
+    Arch arch = unwind::has_machine(kHostArch) ? kHostArch : Arch::x86_64;
 };
 
 /// What this kernel has; sizes are left as they are. Never fails: what can't be found out isn't there.

@@ -158,6 +158,11 @@ inline constexpr Machine kMachines[] = {
         if (row.arch == arch) return &row;
     return nullptr;
 }
+[[nodiscard]] constexpr bool has_machine(Arch arch) {
+    for (const Machine &row : kMachines)
+        if (row.arch == arch) return true;
+    return false;
+}
 /// By e_machine.
 [[nodiscard]] constexpr const Machine *machine_of_elf(uint16_t elf) {
     for (const Machine &row : kMachines)

@@ -89,8 +89,9 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
     module.go = true;
     CHECK(module.outlook().find("whole stacks through it by frame pointers") != std::string::npos);
     CfiElf other;
-    other.target.machine = EM_RISCV;
-    CHECK(examine(other).no_table == "app: rawbpf can unwind only programs for x86_64 and arm64");
+    other.target.machine = EM_S390;
+    CHECK(examine(other).no_table ==
+          "app: rawbpf can unwind only programs for x86_64, arm64 and riscv64, little-endian with 64 bits");
 }
 
 TEST_CASE("doctor: malformed entries and names that aren't text") {

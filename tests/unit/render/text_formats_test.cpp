@@ -177,16 +177,16 @@ TEST_CASE("render: the ledger adds up in front of the reader") {
         .ring_bytes = 524288,
         .ended_early = {
             {"/usr/lib/libstdc++.so.6", 44}, {"/usr/lib/libc_x86_64.so.6", 1203}, {"//anon", 7}, {"/opt/libstdc++.so.6", 6}}};
-    CHECK(
-        ledger_text("rawbpf profile", run, ledger, cost) ==
-        "rawbpf profile: 2,997 samples in 3.0 s at 99 Hz\n"
-        "  fired         3,057\n"
-        "  shown         2,997   98.0 %\n"
-        "  filtered         57    1.9 %\n"
-        "  lost              3    0.1 %  ring full 2, map full 1\n"
-        "  degraded         12           user stack truncated 12\n"
-        "  cost        1.6 us a sample in BPF; rawbpf used 48.2 ms of CPU (1.6 %); 2.9 MB of memory and 512 KB of ring\n"
-        "  ended early libc_x86_64.so.6 1,203, libstdc++.so.6 50, anon 7 (user stacks cut short: code without frame pointers)\n");
+    CHECK(ledger_text("rawbpf profile", run, ledger, cost) ==
+          "rawbpf profile: 2,997 samples in 3.0 s at 99 Hz\n"
+          "  fired         3,057\n"
+          "  shown         2,997   98.0 %\n"
+          "  filtered         57    1.9 %\n"
+          "  lost              3    0.1 %  ring full 2, map full 1\n"
+          "  degraded         12           user stack truncated 12\n"
+          "  cost        1.6 us a sample in BPF; rawbpf used 48.2 ms of CPU (1.6 %); 2.9 MB of memory and 512 KB of ring\n"
+          "  ended early libc_x86_64.so.6 1,203, libstdc++.so.6 50, anon 7 (user stacks cut short: the kernel could not follow "
+          "their frames)\n");
     CHECK(ledger_text("t", {}, {}, {}) ==
           "t: 0 samples\n  fired             0\n  shown             0\n  filtered          0\n  lost              0\n");
     run.frequency = 50'000;
