@@ -531,7 +531,7 @@ struct Unwinder::Emit {
         g.mov(r4, 0);
 
         g.bind(in_window);
-        g.and_(r4, runtime(place.window_bytes - 1)); // it is; the verifier wants to see it
+        g.and_(r4, runtime(place.window_bytes - sizeof(uint64_t))); // it is; the verifier wants to see it
         g.add(r4, base);
         for (int n = 0; n < words; ++n) {
             g.load<uint64_t>(r1, r4 + runtime(place.state + static_cast<int64_t>(sizeof(UnwindState)) + n * 8));
@@ -923,8 +923,9 @@ void Unwinder::walk(Code &f, const WalkPlace &place) {
     f.mov(r1, r0);
     f.sub(r1, r9);
     f.if_(r1 == 0, [&] { // the leaf isn't in code that is known, but it is where the thread was
-        f.mov(r1, r8);
-        f.add(r1, r9);
+        f.mov(r1, r9);
+        f.and_(r1, -8); // it is a multiple; riscv64's verifier wants to see it
+        f.add(r1, r8);
         f.load<uint64_t>(r2, state(offsetof(UnwindState, address)));
         f.store<uint64_t>(r1 + runtime(place.frames), r2);
         f.mov(r0, r9);
@@ -968,6 +969,7 @@ void Unwinder::forget(Code &f, WritableReg number, Mem by, uint32_t most) {
     f.load<uint64_t>(number, by);
     f.jump_if(number > runtime(most), never);
     f.bind(bounded);
+    f.and_(number, -8); // as it was: riscv64's verifier wants accesses to be aligned
 }
 
 void Unwinder::jump_if_known(Code &f, const Slot &pid, Label known) const {
