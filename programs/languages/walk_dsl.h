@@ -34,6 +34,8 @@ class LanguageWalk {
     /// r0 to r5 are gone.
     void walk(Code &f, const RecordPlace &place, const How &how);
 
+    /// Machines of which it is known where the kernel keeps a thread's pointer.
+    [[nodiscard]] static constexpr bool knows(Arch arch) { return arch == Arch::x86_64 || arch == Arch::arm64; }
     static constexpr uint32_t kMostWords = 2 * LANGUAGE_FRAMES;
     static constexpr uint32_t kMostBytes = kMostWords * 8;
 

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 
+#include "programs/languages/walk_dsl.h"
 #include "programs/profile/off_cpu.h"
 #include "programs/session/stack_counting.h"
 #include "programs/unwind/choice.h"
@@ -88,8 +89,8 @@ class Loading {
         // Of events too many may come before the tables are there, as all of a process's first faults.
         program_.unwind->copies = !setup_.event.counts();
         program_.ring_bytes = ring_bytes(setup_, program_.unwind->copies || setup_.options.off_cpu);
-        program_.languages =
-            options.language_view != processes::ScriptView::native && program_.unwind->has_bpf_loop && !setup_.event.counts();
+        program_.languages = options.language_view != processes::ScriptView::native && program_.unwind->has_bpf_loop &&
+                             !setup_.event.counts() && LanguageWalk::knows(kHostArch);
         std::shared_ptr<const btf::Btf> kernel; // what was read for it, which whoever loads the program would have to read again
         if (any_probed()) kernel = go_through_probes();
         auto loaded = attempt();

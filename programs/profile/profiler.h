@@ -125,13 +125,13 @@ class Sink {
 /// What the run itself cost; for a report zero where it isn't known.
 struct Cost {
     uint64_t bpf_runs = 0, bpf_ns = 0; ///< BPF_ENABLE_STATS (5.8): runs of the program, and time in it
-    uint64_t cpu_ns = 0;               ///< user + system time of rawbpf itself, from load to the end of the capture
-    uint64_t rss_anon_bytes = 0;       ///< RssAnon at the end of the capture, before the final naming
-    uint64_t table_bytes = 0;          ///< memory for unwind tables; not in a capture
-    uint64_t ring_bytes = 0;           ///< memory of the rings (samples and process events)
-    uint64_t counted = 0;              ///< samples that were counted in the kernel, not sent; not in a capture
-    std::string counting;              ///< of Delivery::counted, in words: what was counted so, or why nothing was
-    uint64_t armed_ns = 0;             ///< from the call of run_profile until everything was attached
+    uint64_t cpu_ns = 0;         ///< user + system time of rawbpf itself, from when all is attached to the end of the capture
+    uint64_t rss_anon_bytes = 0; ///< RssAnon at the end of the capture, before the final naming
+    uint64_t table_bytes = 0;    ///< memory for unwind tables; not in a capture
+    uint64_t ring_bytes = 0;     ///< memory of the rings (samples and process events)
+    uint64_t counted = 0;        ///< samples that were counted in the kernel, not sent; not in a capture
+    std::string counting;        ///< of Delivery::counted, in words: what was counted so, or why nothing was
+    uint64_t armed_ns = 0;       ///< from the call of run_profile until everything was attached
     [[nodiscard]] double ns_per_run() const { return bpf_runs ? double(bpf_ns) / double(bpf_runs) : 0; }
 };
 

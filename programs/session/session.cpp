@@ -49,6 +49,7 @@ uint32_t Session::owner() const { return user_ ? user_->uid : sys::effective_uid
 
 Result<void> Session::go() {
     armed_ns_ = sys::monotonic_ns();
+    cpu_before_ns_ = sys::process_cpu_ns(); // a share of the run's seconds, which don't have the start in them either
     loop_.begin(armed_ns_, whom_.duration_s, whom_.stop);
     if (whom_.ready_fd >= 0) TRY_IN(sys::write_all(whom_.ready_fd, "", 1), "telling descriptor {} to be ready", whom_.ready_fd);
     if (!whom_.workload.empty()) TRY_IN(child_.start(), "{}", whom_.workload[0]);

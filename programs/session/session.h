@@ -59,7 +59,7 @@ class Session {
 
     /// From go() to end(), or until now.
     [[nodiscard]] double seconds() const;
-    /// CPU time of this process since the session was made.
+    /// CPU time of this process since go(): a start, which the verifier has its part in, may take longer than the run.
     [[nodiscard]] uint64_t cpu_ns() const;
 
   private:

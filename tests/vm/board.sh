@@ -52,4 +52,15 @@ A
 try "an experiment" 'holds' rawbpf run wait.exp
 try "an experiment in the emulator" 'holds' sh -c 'printf "asm {\nr0 = 7\nexit\n}\npacket 00\nexpect packet.result == 7\n" >e.exp; rawbpf run --emulate e.exp'
 try "within 32 MB" 'loaded' sh -c 'ulimit -v 32768; rawbpf load count.asm'
+# Code without frame pointers: whole stacks by tables. Interpreted, and compiled.
+if command -v deep >/dev/null; then
+  for jit in 0 1; do
+    echo $jit >/proc/sys/net/core/bpf_jit_enable
+    rawbpf profile -F 299 -d 2 -f folded -- deep >folded 2>out
+    sed -n 's/.*stack ends  *//p' out | tr , '\n' | awk '{ all += $NF } $1 == "root" { root = $2 } END { exit !(all >= 100 && root >= 0.97 * all) }' || echo bad >>out
+    grep -q '__libc_start_call_main;main;down;down;down;down;down;down;down;down;down;down' folded || echo bad >>out
+    grep -q '^bad' out
+    verdict "whole stacks of code without frame pointers, net.core.bpf_jit_enable=$jit" $((1 - $?)) out
+  done
+fi
 [ $failures = 0 ]
