@@ -58,8 +58,9 @@ class Unwinder {
     /// Bytes behind the frames that a copy may take.
     static constexpr uint32_t kCopyBytes = sizeof(UnwindRegisters) + UNWIND_COPY_PAGES * UNWIND_COPY_PAGE;
 
-    /// Lets the verifier forget what it knows of a number, a multiple of 8, but that it is that and `most` at the most, by way of a place in a map's value.
-    /// Wherever several ways meet with different numbers it would look at all that follows once for each.
+    /// Lets the verifier forget what it knows of a number, a multiple of 8, but that it is that and `most` at the most, by way of
+    /// a place in a map's value. Wherever several ways meet with different numbers it would look at all that follows once for
+    /// each.
     static void forget(Code &f, WritableReg number, Mem by, uint32_t most);
 
   private:
