@@ -5,8 +5,7 @@
 //      product.c ---> librawbpf-core.a ---> librawbpf-musl.a ---> libc.a (musl)
 //                          `--------------> libstdc++.a: trees, hash tables; code that only computes
 //
-// The program has one thread while it initialises a static variable of a function (__cxa_guard_acquire), as with
-// -fno-threadsafe-statics. Relies on: musl 1.2.3's libc.a, the Itanium C++ ABI's guards.
+// Relies on: musl 1.2.3's libc.a.
 #include <cstring>
 
 namespace {
@@ -24,7 +23,5 @@ char __libc_single_threaded = 0; // never counts a reference without a lock
 unsigned long long gnu_dev_makedev(unsigned int major, unsigned int minor) { return device(major, minor); }
 const char *strerrorname_np(int) { return nullptr; } // an error's number is printed then
 const char *strerrordesc_np(int error) { return std::strerror(error); }
-int __cxa_guard_acquire(char *done) { return *done == 0; }
-void __cxa_guard_release(char *done) { *done = 1; }
 }
 // NOLINTEND

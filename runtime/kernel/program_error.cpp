@@ -13,7 +13,6 @@
 #include "asm/kinds.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/near_names.h"
-#include "runtime/kernel/permission_error.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/refusal_advice.h"
 #include "runtime/kernel/refused_helper.h"
@@ -22,7 +21,6 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
-#include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -30,11 +28,6 @@ namespace {
 std::string_view trimmed(std::string_view text) {
     const size_t start = text.find_first_not_of(" \t");
     return start == std::string_view::npos ? std::string_view() : text.substr(start);
-}
-
-std::string name_of(const ProgramSpec &program) {
-    return program.section.empty() || program.section == program.name ? format("program {}", program.name)
-                                                                      : format("program {} ({})", program.name, program.section);
 }
 
 // The object says more of a place than the log, which has no column, and before 6.8 no file and line.
@@ -88,17 +81,6 @@ std::string hint_with_path(const VerifierReport &report) {
                                                             : "; ",
                report.path[i]);
     return out;
-}
-
-// A tracing program for a way of attaching that this kernel hasn't is refused for whatever it stumbles over first.
-void name_missing_attach_type(const ProgramSpec &program, const Error &refusal, Error &error) {
-    if (program.type != BPF_PROG_TYPE_TRACING || refusal.os != EINVAL ||
-        probe_attach_type(program.expected_attach_type).support != Support::no)
-        return;
-    const std::string_view since = attach_type_since(program.expected_attach_type);
-    error.kind = Errc::unsupported;
-    error.hint = format("this kernel has no programs of attach type {}{}", attach_type_name(program.expected_attach_type),
-                        since.empty() ? "" : format(", which came with Linux {}", since));
 }
 
 // Only a refused helper may be lockdown's doing.
@@ -167,26 +149,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
                       std::string log) {
     const std::string who = name_of(program);
     VerifierReport report = read_verifier_log(log);
-    if (report.reason.empty()) { // it never came to the verifier
-        Error error = in_context(std::move(refusal), format("loading {}", who));
-        if (error.os == EINVAL && probe_program_type(program.type).support == Support::no) {
-            error.kind = Errc::unsupported;
-            error.hint = format("this kernel has no programs of type {}", sys::prog_type_name(program.type));
-        }
-        name_missing_attach_type(program, error, error);
-        if (error.os == EPERM) {
-            const uint32_t types[] = {program.type};
-            error.hint = missing_privileges(types);
-            if (error.hint.empty())
-                error.hint =
-                    format("{}: this kernel's policy refuses such programs (a security module, lockdown, or its build options); "
-                           "rawbpf doctor lists what it allows",
-                           sys::capabilities() ? "the process has all capabilities that it needs"
-                                               : "rawbpf can't tell whether the process has all capabilities; if it has");
-        }
-        error.log = std::move(log);
-        return error;
-    }
+    if (report.reason.empty()) return explain_unverified(program, std::move(refusal), std::move(log));
     const ProgramPlaces places(spec, program);
     Refusal r;
     r.program = program.name;

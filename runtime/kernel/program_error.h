@@ -19,6 +19,15 @@ namespace rawbpf::inline v0 {
 [[nodiscard]] Error explain_missing(const ObjectSpec &spec, const ProgramSpec &program, uint32_t insn, std::string_view name,
                                     Error error);
 
+/// The part of explain_refusal() for where the verifier had nothing to say: a missing type, a missing way of attaching,
+/// privileges.
+[[nodiscard]] Error explain_unverified(const ProgramSpec &program, Error refusal, std::string log);
+/// A tracing program for a way of attaching that this kernel hasn't is refused for whatever it stumbles over first: `error` says
+/// so.
+void name_missing_attach_type(const ProgramSpec &program, const Error &refusal, Error &error);
+/// "program count (socket)".
+[[nodiscard]] std::string name_of(const ProgramSpec &program);
+
 /// True when the log is about function or line information and no instruction was looked at.
 [[nodiscard]] bool complains_of_btf(std::string_view log);
 

@@ -1,4 +1,4 @@
-// The way from a section's name to an attachment: one switch.
+// The way from a section's name to an attachment: one switch (ways.cpp).
 //
 //      SEC("kprobe/vfs_read")  ->  SectionKind{attachment kprobe}, "vfs_read"  ->  attach_kprobe()
 //
@@ -24,39 +24,9 @@ Unexpected not_alone(const Attaching &a, std::string_view how) {
         std::string(how)));
 }
 
+// Those that no call of the kernel's attaches by itself.
 Result<Link> dispatch(const Attaching &a) {
     switch (a.kind.attachment) {
-    case Attachment::kprobe:
-    case Attachment::kretprobe: return attach_kprobe(a);
-    case Attachment::ksyscall:
-    case Attachment::kretsyscall: return attach_ksyscall(a);
-    case Attachment::kprobe_multi:
-    case Attachment::kretprobe_multi:
-    case Attachment::kprobe_session: return attach_kprobe_multi(a);
-    case Attachment::uprobe:
-    case Attachment::uretprobe: return attach_uprobe(a);
-    case Attachment::uprobe_multi:
-    case Attachment::uretprobe_multi:
-    case Attachment::uprobe_session: return attach_uprobe_multi(a);
-    case Attachment::tracepoint: return attach_tracepoint(a);
-    case Attachment::raw_tracepoint: return attach_raw_tracepoint(a);
-    case Attachment::trampoline:
-    case Attachment::replace: return attach_trampoline(a);
-    case Attachment::trampoline_multi: return attach_trampoline_multi(a);
-    case Attachment::usdt: return attach_usdt(a);
-    case Attachment::iterator: return attach_iterator(a);
-    case Attachment::perf_event: return attach_perf_event(a);
-    case Attachment::xdp:
-    case Attachment::tcx:
-    case Attachment::tc:
-    case Attachment::netkit: return attach_interface(a);
-    case Attachment::cgroup: return attach_cgroup(a);
-    case Attachment::network_namespace: return attach_network_namespace(a);
-    case Attachment::socket_map: return attach_socket_map(a);
-    case Attachment::netfilter: return attach_netfilter(a);
-    case Attachment::lirc: return attach_lirc(a);
-    case Attachment::socket:
-    case Attachment::reuseport: return attach_socket(a);
     case Attachment::run:
         return not_alone(a, "programs of this type aren't attached: BPF_PROG_TEST_RUN runs them once (rawbpf prog run)");
     case Attachment::route:
@@ -68,8 +38,8 @@ Result<Link> dispatch(const Attaching &a) {
     case Attachment::struct_ops:
         return Unexpected(make_error(Errc::invalid_argument,
                                      format("section {}: attach its struct_ops map, not the program", a.program.section)));
+    default: return attach_by_kind(a);
     }
-    return fail(Errc::internal, "section {}: no way to attach it", a.program.section);
 }
 
 // Kinds whose section may stand without a target: "kprobe" alone, for programs that are given one later.

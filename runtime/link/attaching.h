@@ -35,6 +35,8 @@ struct Attaching {
 /// most", "a variable number of arguments"; empty: nothing speaks against it. Errors: broken BTF.
 [[nodiscard]] Result<std::string> why_no_trampoline(const btf::Btf &types, const btf::Type &function);
 
+/// By the one of the functions below that is for the section's kind. Errors: unsupported where the program was linked without it.
+[[nodiscard]] Result<Link> attach_by_kind(const Attaching &a);
 [[nodiscard]] Result<Link> attach_tracepoint(const Attaching &a);
 [[nodiscard]] Result<Link> attach_raw_tracepoint(const Attaching &a);
 [[nodiscard]] Result<Link> attach_trampoline(const Attaching &a);

@@ -5,7 +5,8 @@
 //                  by 64 threads         |--wait--|--wait--|                   0.2 s
 //
 // The threads do nothing else. If the machine can't start them, this thread closes the descriptors. In the static executable
-// it always does (RAWBPF_ONE_THREAD), since threads would need the C library's locales and unwinder.
+// it always does (RAWBPF_ONE_THREAD), since threads would need the C library's locales and unwinder; and in the core, which
+// starts none (RAWBPF_STARTS_NO_THREAD): with glibc a static program that may start one has 45 KB of its name resolver.
 #include "runtime/sys/close_together.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ void *close_some(void *argument) {
 
 void close_together(std::vector<Fd> files) {
     Work work{std::move(files)};
-#ifdef RAWBPF_ONE_THREAD
+#if defined(RAWBPF_ONE_THREAD) || defined(RAWBPF_STARTS_NO_THREAD)
     (void)close_some(&work);
 #else
     std::vector<pthread_t> threads;

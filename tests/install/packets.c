@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+RAWBPF_PARTS(&rawbpf_network); /* and no other way to attach */
+
 static void send_some(void) {
     struct sockaddr_in here;
     memset(&here, 0, sizeof here);
@@ -28,8 +30,7 @@ int main(int argc, char **argv) {
     rawbpf_object *object = NULL;
     uint64_t step = 1, packets = 0;
     uint32_t zero = 0;
-    const char *cgroup = argc > 2 ? argv[2] : "/sys/fs/cgroup";
-    place.fd = open(cgroup, O_RDONLY | O_DIRECTORY);
+    place.fd = open(argc > 2 ? argv[2] : "/sys/fs/cgroup", O_RDONLY | O_DIRECTORY);
     if (rawbpf_open_file(argc > 1 ? argv[1] : "packets.bpf.o", &object, &error) == 0 &&
         rawbpf_set_global(object, "step", &step, sizeof step, &error) == 0 && rawbpf_load(object, &error) == 0 &&
         rawbpf_attach_program(object, "count", &place, &error) == 0) {

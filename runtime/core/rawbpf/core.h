@@ -11,7 +11,7 @@
 
    Errors. A function that can fail returns 0 or more on success and a negative `enum rawbpf_code` on failure, and
    fills `error`, which may be NULL: the code, errno where the kernel gave one, a sentence, what would help, and the end of the
-   verifier's log. Nothing here throws, starts a thread, sets a locale or prints.
+   verifier's log, which isn't explained. Nothing here throws, starts a thread, sets a locale or prints.
 
    Threads. An object may be used by one thread at a time, different objects by different threads.
 
@@ -45,6 +45,29 @@ const char *rawbpf_core_version(void);
    aligned for every type, or NULL; `release` gets what it returned. NULL for both: malloc and free. */
 void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*release)(void *memory, void *context),
                        void *context);
+
+/* ---- what the program has of this library ---- */
+
+/** Ways to attach programs. A product has all of them (0.15 MB more than with rawbpf_network alone), unless one of its files names those that it
+   uses, once and outside of functions:
+
+        RAWBPF_PARTS(&rawbpf_network, &rawbpf_tracepoints);
+
+   Attaching by another way is then the error unsupported. */
+struct rawbpf_part;
+extern const struct rawbpf_part rawbpf_kprobes, /**< kprobe, kretprobe, .multi, .session, ksyscall */
+    rawbpf_uprobes,                             /**< uprobe, uretprobe, .multi, .session; functions by symbol */
+    rawbpf_usdt,                                /**< usdt */
+    rawbpf_tracepoints,                         /**< tracepoint, raw_tp */
+    rawbpf_trampolines,                         /**< tp_btf, fentry, fexit, fmod_ret, fsession, .multi, lsm, freplace */
+    rawbpf_iterators,                           /**< iter */
+    rawbpf_perf_events,                         /**< perf_event */
+    rawbpf_network,  /**< xdp, tcx, tc, netkit, cgroup, sk_lookup, sk_msg, sk_skb, netfilter, socket ... */
+    rawbpf_infrared; /**< lirc_mode2 */
+/** The list that RAWBPF_PARTS defines, which ends with NULL. */
+extern const struct rawbpf_part *const rawbpf_parts[];
+/** Defines it. Only for programs that link librawbpf-core.a. */
+#define RAWBPF_PARTS(...) const struct rawbpf_part *const rawbpf_parts[] = {__VA_ARGS__, NULL}
 
 /** Reads an object file that clang or gcc made for the BPF target. Errors: not_found, permission, io; bad_input names the section
    and the offset; unsupported for big-endian objects. */
