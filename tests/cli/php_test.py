@@ -29,7 +29,7 @@ function by_key($v) {
 function spin() {
     foreach (debug_backtrace() as $f)
         echo ($f['line'] ?? 0), ' ', isset($f['class']) ? $f['class'] . '::' : '', $f['function'], "\\n";
-    for ($end = microtime(true) + 1.5; microtime(true) < $end;)
+    for ($end = microtime(true) + 2.5; microtime(true) < $end;)
         for ($i = 0; $i < 1000; $i++)
             ;
     exit;

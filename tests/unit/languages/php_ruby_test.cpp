@@ -116,7 +116,7 @@ TEST_CASE("lines: Ruby's entries by an index that counts") {
     index[6] = count(53);
     const unsigned bits[] = {60 - 54, 130 - 54};
     for (const unsigned bit : bits) index[8 + bit / 64] |= uint64_t{1} << (bit % 64);
-    for (unsigned part = 1; part < 8; ++part) index[7] |= (uint64_t{part > 0} + uint64_t{part > 1}) << ((part - 1) * 9);
+    for (unsigned part = 1; part < 8; ++part) index[7] |= static_cast<uint64_t>((part > 0) + (part > 1)) << ((part - 1) * 9);
     const std::vector<int32_t> entries = {11, 0, 0, 12, 0, 0, 13, 0, 0, 14, 0, 0};
     for (unsigned position = 0; position < 300; ++position) {
         CHECK(ruby::entry_at(std::as_bytes(std::span(index)), position) == count(position));
