@@ -24,6 +24,7 @@ namespace {
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
 constexpr int kMostTries = 200;
 constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is believed
+constexpr uint32_t kSoonest = 8;           // of them, before it may be dropped
 constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
 constexpr size_t kMostPositions = 1 << 20;
 
@@ -135,12 +136,13 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
         if (its.module == process.module) publish(other, its);
 }
 
-/// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for.
-void Scripts::judge(uint32_t module, Build &build, Merged how) {
-    if (build.judged >= kJudged) return;
+/// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for. While it is new, stacks
+/// that don't agree stay native: false.
+bool Scripts::judge(uint32_t module, Build &build, Merged how) {
+    if (build.judged >= kJudged) return true;
     ++build.judged;
     build.astray += how == Merged::astray;
-    if (build.judged < kJudged || build.astray * 2 < kJudged) return;
+    if (build.judged < kSoonest || build.astray * 2 < build.judged) return how != Merged::astray;
     build.refuted.push_back(build.layout->process);
     build.layout.reset();
     for (auto &[pid, its] : processes_)
@@ -148,6 +150,7 @@ void Scripts::judge(uint32_t module, Build &build, Merged how) {
             its.walked = false;
             publish(pid, its);
         }
+    return false;
 }
 
 bool Scripts::take_code(Bytes record) {
@@ -229,7 +232,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         });
     ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : astray_);
     cut_ += cut;
-    if (rooted && !cut) judge(process->second.module, build, how); // of others the sides may differ for other reasons
+    if (rooted && !cut && !judge(process->second.module, build, how)) return; // of others the sides may differ for other reasons
     if (!merged_.empty()) native.swap(merged_);
 }
 

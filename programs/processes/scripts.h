@@ -88,7 +88,7 @@ class Scripts {
     };
     Build *build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping);
     void publish(uint32_t pid, Process &process);
-    void judge(uint32_t module, Build &build, languages::Merged how);
+    [[nodiscard]] bool judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;

@@ -265,7 +265,7 @@ class Run {
         }
         samples_.walk(*sample);
         if (only_begun) return samples_.keep_begun(*sample);
-        if (wait) samples_.take_begun(*sample, wait->left_ns);
+        if (wait) samples_.take_begun(*sample, sample->taken_ns = wait->left_ns);
         InternedSample interned = samples_.intern(*sample);
         interned.weight = clocks_.weight(sample->head.cpu, sample->head.t_ns);
         if (wait) interned.t_ns = wait->left_ns, interned.weight = wait->waited_ns;

@@ -18,6 +18,8 @@ struct RawSample {
     std::span<const uint64_t> kernel, user;  ///< addresses, leaf first
     std::optional<unwind::StackCopy> copy;   ///< to make the user stack of
     std::span<const uint64_t> language = {}; ///< an interpreter's frames
+    uint64_t taken_ns = 0;                   ///< as in processes::UserStack
+    bool made_here = false;                  ///< likewise
 };
 
 /// nullopt when the sizes in the record don't fit its bytes. `record` must be aligned to 8 (the ring's records are).

@@ -8,6 +8,7 @@ void Samples::take_stack(RawSample &sample, std::span<const uint64_t> frames, ui
     sample.user = frames;
     sample.head.user_bytes = static_cast<int32_t>(frames.size_bytes());
     sample.head.ending = ending;
+    sample.made_here = true;
 }
 
 void Samples::walk(RawSample &sample) {

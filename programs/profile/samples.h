@@ -34,7 +34,8 @@ class Samples {
 
   private:
     [[nodiscard]] static processes::UserStack sent(const RawSample &sample) {
-        return {sample.head.pid, sample.head.t_ns, sample.head.ending, sample.user, sample.copy, sample.language};
+        return {sample.head.pid, sample.head.t_ns, sample.head.ending, sample.user,
+                sample.copy,     sample.language,  sample.taken_ns,    sample.made_here};
     }
     static void take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending);
 
