@@ -165,16 +165,6 @@ std::string quoted(std::string_view text) {
 
 } // namespace
 
-// Names of object files may hold anything.
-std::string plain_symbol(std::string_view name) {
-    std::string out(name);
-    for (char &c : out)
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '$'))
-            c = '_';
-    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
-    return out;
-}
-
 std::vector<ListedInsn> list(const Function &function, PrintStyle style) {
     const std::span<const Insn> insns(function.insns);
 

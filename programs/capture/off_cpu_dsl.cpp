@@ -160,7 +160,7 @@ struct Emit {
         if (tool.fill) tool.fill(f);
         take_kernel_stack(f, place, UnwindContext::other, tool.want_kernel);
         const auto walked = take_user_stack(f, place, {UnwindContext::other, n.pid, tool.unwinder, tool.want_user});
-        if (walked && tool.languages) tool.languages->walk(f, place, {n.pid, zero, &tool.rings, place.room * 8});
+        if (walked && tool.list) tool.list(f, place, n.pid, zero);
         if (walked && tool.walked) tool.walked(f, *walked, zero);
     }
 
@@ -191,10 +191,10 @@ struct Emit {
         };
         add_frames(offsetof(RecordHead, kernel_bytes), RAWBPF_STACK_FRAMES);
         add_frames(offsetof(RecordHead, user_bytes), user_frames(tool.unwind));
-        if (tool.languages) {
+        if (tool.list) {
             f.load<uint32_t>(r1, place.at(offsetof(RecordHead, ending)));
             f.rsh(r1, 16); // RAWBPF_LANGUAGE_WORDS
-            f.if_(r1 <= runtime(LanguageWalk::kMostWords), [&] {
+            f.if_(r1 <= runtime(tool.most_listed), [&] {
                 f.lsh(r1, 3);
                 f.add(r9, r1);
             });
@@ -227,8 +227,8 @@ void off_cpu_program(Builder &b, const OffCpuTool &tool) {
     place.room = RAWBPF_STACK_FRAMES + user_frames(tool.unwind);
     place.walk = -static_cast<int32_t>(tool.lead_bytes + sizeof(WaitingWalk));
     place.window_bytes = WaitingWalk::kWindowBytes;
-    const uint32_t value = waiting_record_at(tool.unwind) + tool.lead_bytes + tool.fixed_bytes + place.room * 8 +
-                           (tool.languages ? LanguageWalk::kMostBytes : 0);
+    const uint32_t value =
+        waiting_record_at(tool.unwind) + tool.lead_bytes + tool.fixed_bytes + (place.room + tool.most_listed) * 8;
     const MapRef off = b.map(BPF_MAP_TYPE_HASH, tool.name + "_off", 4, value, tool.threads);
     const MapRef blank = b.map(BPF_MAP_TYPE_ARRAY, tool.name + "_blank", 4, value, 1);
     Emit{b.program("raw_tp/sched_switch", tool.program), tool, off, blank, place}.at_switch();

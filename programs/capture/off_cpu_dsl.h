@@ -13,7 +13,6 @@
 #include "asm/builder.h"
 #include "programs/capture/record_dsl.h"
 #include "programs/capture/rings_dsl.h"
-#include "programs/languages/walk_dsl.h"
 
 namespace rawbpf::inline v0 {
 
@@ -59,12 +58,15 @@ struct OffCpuTool {
     uint64_t min_wait_ns = 0;                     ///< shorter ones are counted, and not sent
     Unwinder *unwinder = nullptr;                 ///< nullptr: user stacks by frame pointers
     const UnwindProgramOptions *unwind = nullptr; ///< its
-    LanguageWalk *languages = nullptr;            ///< walks interpreters' frames behind the stacks; needs `unwinder`
     /// On to the label where the current thread isn't wanted; else ThreadNumbers::pid and tid are as they are shown. r6 and r7
     /// have to stay.
     std::function<void(Code &, const ThreadNumbers &, Label stranger)> choose = {};
     /// The thread leaves: what the record holds beside its head. r8 the head. May be empty. r6 to r9 have to stay.
     std::function<void(Code &)> fill = {};
+    /// Behind the stacks, with a walk by tables: so many words more, whose number goes into the upper half of the head's ending
+    /// (RAWBPF_LANGUAGE_WORDS). `zero` (u32) is 0; r8 the head, r9 bytes of stacks so far. r6 to r8 have to stay. May be empty.
+    std::function<void(Code &, const RecordPlace &, const Slot &pid, const Slot &zero)> list = {};
+    uint32_t most_listed = 0; ///< words
     /// Behind the stacks, with a walk by tables. `zero` (u32) is 0. r6 has to stay, r7 too; r8 and r9 may go. May be empty.
     std::function<void(Code &, const Unwinder::WalkPlace &, const Slot &zero)> walked = {};
     /// The thread is back: r0 = when, r9 = when it left, r8 the head, whose t_ns is that. Out: r0 = the time between; the record

@@ -15,6 +15,10 @@
 
 #include "programs/experiment/parse.h"
 
+namespace rawbpf::inline v0 {
+class Nearest;
+}
+
 namespace rawbpf::inline v0::experiment {
 
 class Parser {
@@ -77,7 +81,7 @@ class Parser {
     bool events_step(Step &step);
     bool expect_step(Step &step);
     bool pieces(std::vector<Piece> &out, bool fields);
-    void offer_steps(class Nearest &near) const;
+    void offer_steps(Nearest &near) const;
 
     // parse_probes.cpp
     bool probe(TextPlace at);

@@ -22,6 +22,7 @@
 #include "asm/builder.h"
 #include "programs/capture/off_cpu_dsl.h"
 #include "programs/identity_dsl.h"
+#include "programs/languages/walk_dsl.h"
 #include "programs/profile/profile_dsl.h"
 #include "programs/unwind/unwinder.h"
 
@@ -103,7 +104,12 @@ struct Generator {
         tool.min_wait_ns = options.min_wait_ns;
         tool.unwinder = unwinder ? &*unwinder : nullptr;
         tool.unwind = unwind;
-        tool.languages = language_walk ? &*language_walk : nullptr;
+        if (language_walk) {
+            tool.most_listed = LanguageWalk::kMostWords;
+            tool.list = [this](Code &f, const RecordPlace &place, const Slot &pid, const Slot &zero) {
+                language_walk->walk(f, place, {pid, zero, &rings, uint64_t{place.room} * 8});
+            };
+        }
         tool.choose = [this](Code &f, const ThreadNumbers &n, Label stranger) { choose(f, n, stranger); };
         tool.back = [](Code &f) {
             f.store<uint64_t>(head(offsetof(OffCpuHead, back_ns)), r0);
