@@ -159,6 +159,4 @@ size_t CompiledCode::memory() const {
            names_.capacity() + files_.capacity() * sizeof(uint32_t);
 }
 
-void CompiledCode::clear() { *this = {}; }
-
 } // namespace rawbpf::inline v0::symbols

@@ -24,7 +24,7 @@ namespace rawbpf::inline v0::symbols {
 
 /// What is known of an address in such a function.
 struct CompiledName {
-    Name name;
+    Name name;         ///< the function, and how far into it the address lies
     std::string file;  ///< of the source; empty: unknown
     uint32_t line = 0; ///< 0: unknown
 };
@@ -33,11 +33,14 @@ struct CompiledName {
 /// begins: name.symbol is the whole text, demangled and cut to kLongestName.
 [[nodiscard]] CompiledName read_compiled_name(std::string_view text);
 
+/// All that is known of a process's functions of that kind.
 class CompiledCode {
   public:
-    /// Where a line's code begins, in bytes from the function's start. `file`: what name_file() gave for it.
+    /// Where a line's code begins.
     struct Line {
-        uint32_t offset, line, file;
+        uint32_t offset; ///< bytes from the function's start
+        uint32_t line;   ///< its number
+        uint32_t file;   ///< what name_file() gave for it
     };
     static constexpr uint32_t kNoFile = 0; ///< that of the function's name
 
@@ -61,7 +64,6 @@ class CompiledCode {
 
     [[nodiscard]] size_t size() const { return functions_.size(); } ///< functions told of
     [[nodiscard]] size_t memory() const;                            ///< bytes held
-    void clear();
 
   private:
     struct Function {

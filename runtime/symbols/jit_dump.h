@@ -27,6 +27,7 @@
 
 namespace rawbpf::inline v0::symbols {
 
+/// A jitdump, read as far as it was written.
 class JitDump {
   public:
     /// Takes what the runtime has appended since the last call, which was at `since_ns` (0: this is the first one; asked for
@@ -38,6 +39,7 @@ class JitDump {
     /// more behind them.
     [[nodiscard]] Result<void> take(Bytes bytes, uint64_t since_ns);
     [[nodiscard]] uint64_t offset() const { return offset_; } ///< of the file: up to there it was taken
+    /// What was read.
     [[nodiscard]] const CompiledCode &code() const { return code_; }
 
     static constexpr size_t kPiece = 256 << 10; ///< bytes; lines of one function that take more are passed over
