@@ -162,29 +162,37 @@ struct LanguageWalk::Emit {
         g.bind(taken);
     }
 
-    /// Behind the r9 bytes of a table of entries: r9 more.
+    /// Behind the r9 bytes of a table of entries: r9 more. How many blocks an index has isn't known, and behind its end there may
+    /// be nothing: as many as can be read.
     void take_index() const {
-        static constexpr uint32_t kSizes[] = {LANGUAGE_INDEX_BYTES, 608, 288, 128, 48};
+        constexpr uint32_t kHead = 48, kBlock = 80;
+        static_assert((LANGUAGE_INDEX_BYTES - kHead) % kBlock == 0);
         const Label taken = g.label("index taken");
         g.store<uint32_t>(STATE(code.index_bytes), 0);
+        g.store<uint32_t>(STATE(code.table_bytes), r9);
         g.load<uint32_t>(r1, STATE(process.tables));
         g.jump_if(r1 != LANGUAGE_TABLE_ENTRIES, taken);
         g.jump_if(r9 > runtime(LANGUAGE_TABLE_BYTES - LANGUAGE_INDEX_BYTES), taken); // it never is
         of_code<uint64_t>(r7, offsetof(LanguageState, process.index));
         g.jump_if(r7 == 0, taken);
-        for (const uint32_t size : kSizes) {
-            const Label other = g.label("smaller");
+        for (uint32_t blocks = (LANGUAGE_INDEX_BYTES - kHead) / kBlock + 1; blocks-- > 0;) {
+            const uint32_t size = kHead + blocks * kBlock;
+            const Label smaller = g.label("smaller");
             g.mov(r1, r6);
             g.add(r1, r9);
             g.call(helper::probe_read_user, r1 + runtime(offsetof(LanguageState, code.table)),
                    runtime(static_cast<int64_t>(size)), r7);
-            g.jump_if(r0 != 0, other);
+            g.jump_if(r0 != 0, smaller);
             g.store<uint32_t>(STATE(code.index_bytes), runtime(static_cast<int64_t>(size)));
             g.add(r9, runtime(static_cast<int64_t>(size)));
+            g.store<uint32_t>(STATE(code.table_bytes), r9);
             g.jump(taken);
-            g.bind(other);
+            g.bind(smaller);
         }
         g.bind(taken);
+        // By way of memory: the verifier would look at what follows once for each size.
+        g.load<uint32_t>(r9, STATE(code.table_bytes));
+        g.if_(r9 > runtime(LANGUAGE_TABLE_BYTES), [&] { g.mov(r9, LANGUAGE_TABLE_BYTES); });
     }
 
     /// What the number stands for, into a ring. r7 to r9 are gone.

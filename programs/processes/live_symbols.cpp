@@ -32,7 +32,6 @@ constexpr uint64_t kReadAgainNs = 1'000'000'000;
 constexpr size_t kMostWarnings = 20;
 constexpr size_t kMostJits = 64;                // processes whose compiled code is known
 constexpr uint64_t kAskAgainNs = 1'000'000'000; // a Java virtual machine, which takes some hundredths of a second
-constexpr uint64_t kNewsNs = 5'000'000;         // between two looks for what compilers have told
 
 } // namespace
 
@@ -132,7 +131,7 @@ uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) 
     const auto at = jits_.find(pid);
     if (at == jits_.end()) return 0;
     Jit &jit = at->second;
-    if (t_ns > jit.read_ns && sys::monotonic_ns() > jit.read_ns + kNewsNs) read(pid, jit); // it may be newer than what was told
+    if (t_ns > jit.read_ns) read(pid, jit); // it may be newer than what was told: once for all samples that there are now
     // What a Java virtual machine has compiled since it was asked has no name yet.
     if (jit.asked_ns != 0 && !jit.code().find(address, 0) && sys::monotonic_ns() > jit.asked_ns + kAskAgainNs) {
         jit.asked_ns = ask(pid) ? sys::monotonic_ns() : 0;

@@ -105,7 +105,7 @@ def compiled_code_has_its_names_by_time():
             times[frame["symbol"]].append(sample["t_ns"])
             if how == "dump":
                 assert (frame["file"], frame["line"]) == ("/src/of/it.x", 11 if frame["symbol"] == "first" else 22), frame
-        assert all(len(of_it) > 100 for of_it in times.values()), (how, {name: len(of_it) for name, of_it in times.items()})
+        assert all(len(of_it) > 40 for of_it in times.values()), (how, {name: len(of_it) for name, of_it in times.items()})
         # One name's samples end where the other's begin. A jitdump has times; a map is read again and again.
         slack = 20_000_000 if how == "dump" else 150_000_000
         assert max(times["first"]) - min(times["second"]) < (0 if how == "dump" else slack), (how, max(times["first"]), min(times["second"]))

@@ -81,7 +81,7 @@ def python_functions_and_lines_are_those_that_python_says():
             frames = script_frames(sample) if sample["type"] == "sample" else []
             if frames and (frames[0]["symbol"] or "").endswith("spin"): # not what it calls to say where it is
                 records.append(frames)
-        assert len(records) >= 50, (python, len(records), r.err)
+        assert len(records) >= 25, (python, len(records), r.err)
         right = 0
         for frames in records:
             names = [f["symbol"].split(".")[-1] for f in reversed(frames)]
@@ -137,7 +137,7 @@ def starter():
         threads.append(thread)
 
 
-threads, end = [], time.monotonic() + 1.5
+threads, end = [], time.monotonic() + 2.5
 starter()
 for thread in threads:
     thread.join()
@@ -165,7 +165,7 @@ def pythons_waits_have_its_functions():
         if names[0] == "spinner":
             locks.append(names)
     thread = ["Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"]
-    assert len(sleeps) > 30 and all(names == ["nap"] * 4 + ["waiter"] + thread for names in sleeps), (r.err, sleeps[:2])
+    assert len(sleeps) > 20 and all(names == ["nap"] * 4 + ["waiter"] + thread for names in sleeps), (r.err, sleeps[:2])
     assert len(locks) > 10 and all(names == ["spinner"] + thread for names in locks), (r.err, locks[:2])
 
 
