@@ -125,8 +125,8 @@ void JitDump::load_function(Bytes record, uint64_t since_ns) {
     if (record.size() <= kLoadBytes) return;
     const uint64_t address = wide(record, 32), size = wide(record, 40);
     const auto whole = text_at(record, kLoadBytes);
-    const std::string_view name =
-        whole ? *whole : std::string_view(reinterpret_cast<const char *>(record.data()) + kLoadBytes, kLongestName + 1);
+    const Bytes rest = record.subspan(kLoadBytes, std::min(record.size() - kLoadBytes, kLongestName + 1));
+    const std::string_view name = whole ? *whole : std::string_view(reinterpret_cast<const char *>(rest.data()), rest.size());
     code_.add(address, size, name, since_ns, lines_of(address, size, name));
     sources_.clear();
 }

@@ -259,6 +259,12 @@ TEST_CASE("jitdump: what isn't one is refused, and says why") {
     for (int i = 0; i < 30000; ++i) huge.load(1, 0x1000 + static_cast<uint64_t>(i), 64, std::string(kLongestName + 100, 'a'));
     CHECK(problem(huge.text).find("take more than") != std::string::npos);
     for (size_t cut = 0; cut < damaged.text.size(); ++cut) (void)taken(std::string_view(damaged.text).substr(0, cut));
+    Dump endless; // a name without its end
+    endless.load(1, 0x1000, 64, "a", 0);
+    endless.text.back() = 'b';
+    const auto without_end = taken(endless.text);
+    REQUIRE(without_end);
+    CHECK(at(*without_end, 0x1000) == "ab+0");
     CHECK(is_jit_dump_name("/tmp/jit-4711.dump"));
     CHECK(is_jit_dump_name("/root/.debug/jit/x/jit-1.dump (deleted)"));
     for (const char *no : {"/tmp/jit-.dump", "/tmp/jit-a.dump", "/tmp/my-jit-1.dump", "/tmp/jit-1.dump.so", "jit-1"})
