@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
 #include "runtime/symbols/long_names.h"
 #include "runtime/symbols/perf_map.h"
 #include "tests/support/test.h"
