@@ -77,16 +77,16 @@ struct Examination {
             auto runtime = doctor::examine_runtime(pid, region, mapped->binary.elf(), mapped->binary.bytes());
             if (runtime) runtimes.push_back(std::move(*runtime));
         }
-        const std::string compiled = doctor::compiled_names(pid, maps, anonymous);
-        doctor::settle_runtimes(runtimes, !compiled.empty() && !compiled.starts_with("none"));
+        const doctor::CompiledNames compiled = doctor::compiled_names(pid, maps, anonymous);
+        doctor::settle_runtimes(runtimes, compiled.any);
         if (!json) {
             if (!text.empty()) text += '\n';
-            append_process_text(text, pid, modules, anonymous, compiled);
+            append_process_text(text, pid, modules, anonymous, compiled.text);
             for (const doctor::Runtime &runtime : runtimes) append_runtime_text(text, runtime);
         } else {
             for (const doctor::Module &module : modules) append_module_json(text, module, pid);
             for (const doctor::Runtime &runtime : runtimes) append_runtime_json(text, runtime, pid);
-            if (anonymous != 0 || !compiled.empty()) doctor::append_compiled_json(text, pid, anonymous, compiled);
+            if (anonymous != 0 || !compiled.text.empty()) doctor::append_compiled_json(text, pid, anonymous, compiled.text);
         }
         return {};
     }

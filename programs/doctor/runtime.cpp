@@ -93,22 +93,23 @@ std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, c
     return out;
 }
 
-std::string compiled_names(int pid, const symbols::ProcessMaps &maps, size_t anonymous) {
+CompiledNames compiled_names(int pid, const symbols::ProcessMaps &maps, size_t anonymous) {
     sys::Because why("which names a just-in-time compiler has told of its code");
     for (const symbols::Region &region : maps.regions) {
         if (!symbols::is_jit_dump_name(region.path)) continue;
         const uint32_t whose = static_cast<uint32_t>(pid);
         const auto opened = symbols::open_mapped(region, std::span(&whose, 1));
-        if (!opened) return format("{} can't be read: {}", region.path, opened.error().message());
+        if (!opened) return {format("{} can't be read: {}", region.path, opened.error().message()), false};
         symbols::JitDump dump;
         const auto read = dump.read_more(opened->file, 0);
-        return format("{} functions, by time, in {}{}", dump.code().size(), region.path,
-                      read ? std::string() : "; then: " + read.error().message());
+        return {format("{} functions, by time, in {}{}", dump.code().size(), region.path,
+                       read ? std::string() : "; then: " + read.error().message()),
+                true};
     }
     if (anonymous == 0) return {};
     const auto map = symbols::PerfMap::load(pid);
-    if (!map) return format("none: {}", map.error().message());
-    return format("{} functions in its perf map", map->size());
+    if (!map) return {format("none: {}", map.error().message()), false};
+    return {format("{} functions in its perf map", map->size()), true};
 }
 
 void settle_runtimes(std::vector<Runtime> &runtimes, bool named) {

@@ -28,9 +28,12 @@ struct Runtime {
 /// from the process as it is now, which changes nothing in it. nullopt: no runtime's file.
 [[nodiscard]] std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, const elf::Elf &file, Bytes bytes);
 
-/// What tells the names of code that was made at run time: a jitdump that is mapped, or the perf map; half a sentence. Empty:
-/// there is no such code.
-[[nodiscard]] std::string compiled_names(int pid, const symbols::ProcessMaps &maps, size_t anonymous);
+/// What tells the names of code that was made at run time: a jitdump that is mapped, or the perf map.
+struct CompiledNames {
+    std::string text = {}; ///< half a sentence; empty: there is no such code
+    bool any = false;
+};
+[[nodiscard]] CompiledNames compiled_names(int pid, const symbols::ProcessMaps &maps, size_t anonymous);
 
 /// Of several files of one language the one whose functions are shown is kept: a program that only starts its library isn't told
 /// of. Advice on names goes where code made at run time is named already (`named`).

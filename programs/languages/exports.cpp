@@ -61,6 +61,15 @@ std::vector<Interpreter::Range> cold_parts(const elf::Elf &file, Bytes bytes, ui
     return out;
 }
 
+/// Where a function that evaluates, and its cold parts, lie in the file.
+std::vector<Interpreter::Range> with_cold_parts(const elf::Elf &file, Bytes bytes, uint64_t start, uint64_t end) {
+    std::vector<Interpreter::Range> ranges{{start, end}}, out;
+    for (const Interpreter::Range &part : cold_parts(file, bytes, start, end)) ranges.push_back(part);
+    for (const Interpreter::Range &range : ranges)
+        if (const auto at = file.file_offset(range.start)) out.push_back({*at, *at + (range.end - range.start)});
+    return out;
+}
+
 } // namespace
 
 std::optional<bool> may_export(const elf::Elf &file, std::string_view name) {
@@ -86,13 +95,8 @@ Interpreter exported(const elf::Elf &file, Bytes bytes, std::initializer_list<st
     for (const elf::Segment &segment : file.segments())
         if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0) out.code.push_back(segment);
     for (const auto &[name, symbol] : symbols) out.exports.emplace(name, symbol.value);
-    if (const auto eval = symbols.find(evaluates); eval != symbols.end()) {
-        const uint64_t start = eval->second.value, end = start + eval->second.size;
-        std::vector<Interpreter::Range> ranges{{start, end}};
-        for (const Interpreter::Range &part : cold_parts(file, bytes, start, end)) ranges.push_back(part);
-        for (const Interpreter::Range &range : ranges)
-            if (const auto at = file.file_offset(range.start)) out.evaluates.push_back({*at, *at + (range.end - range.start)});
-    }
+    if (const auto eval = symbols.find(evaluates); eval != symbols.end())
+        out.evaluates = with_cold_parts(file, bytes, eval->second.value, eval->second.value + eval->second.size);
     return out;
 }
 
@@ -111,11 +115,7 @@ void only_largest_callee(const elf::Elf &file, Bytes bytes, Interpreter &of) {
                 largest = {function.start, function.end};
     }
     if (largest.end - largest.start <= own.end - own.start) return;
-    std::vector<Interpreter::Range> ranges{largest};
-    for (const Interpreter::Range &part : cold_parts(file, bytes, largest.start, largest.end)) ranges.push_back(part);
-    of.evaluates.clear();
-    for (const Interpreter::Range &range : ranges)
-        if (const auto at = file.file_offset(range.start)) of.evaluates.push_back({*at, *at + (range.end - range.start)});
+    of.evaluates = with_cold_parts(file, bytes, largest.start, largest.end);
 }
 
 } // namespace rawbpf::inline v0::languages

@@ -85,16 +85,11 @@ bool LiveSymbols::open_jit(const std::vector<uint32_t> &pids, const symbols::Reg
     const uint32_t pid = pids[0];
     sys::Because why("held open, so that the names of just-in-time compiled code outlive the process");
     Jit jit;
-    if (dump) {
-        Module module;
-        module.path = dump->path;
-        module.device = dump->device;
-        module.inode = dump->inode;
-        if (auto opened = open_mapped(module, pids, dump->start, dump->end)) {
+    if (dump)
+        if (auto opened = symbols::open_mapped(*dump, pids)) {
             jit.file = std::move(opened->file);
             jit.is_dump = true;
         }
-    }
     if (!jit.file && ask_jvms_ && ask(pid)) jit.asked_ns = sys::monotonic_ns();
     for (const uint32_t its : pids) { // a child of a fork has its parent's code
         if (jit.file) break;
@@ -133,7 +128,7 @@ uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) 
     Jit &jit = at->second;
     if (t_ns > jit.read_ns) read(pid, jit); // it may be newer than what was told: once for all samples that there are now
     // What a Java virtual machine has compiled since it was asked has no name yet.
-    if (jit.asked_ns != 0 && !jit.code().find(address, 0) && sys::monotonic_ns() > jit.asked_ns + kAskAgainNs) {
+    if (jit.asked_ns != 0 && !jit.code().knows(address) && sys::monotonic_ns() > jit.asked_ns + kAskAgainNs) {
         jit.asked_ns = ask(pid) ? sys::monotonic_ns() : 0;
         jit.map.read_again();
         read(pid, jit);

@@ -28,7 +28,7 @@ constexpr uint8_t kJitLooks = 10;
 constexpr uint64_t kJitLookAgainNs = 100'000'000; // then each second: a runtime may be asked for its names at any time
 constexpr uint8_t kJitFound = UINT8_MAX;
 constexpr uint8_t kSweepsKept = 2;
-constexpr int kAncestors = 8;
+constexpr size_t kAncestors = 8;
 constexpr size_t kMostMemoryFiles = 4096;
 constexpr std::string_view kMemoryFile = "/memfd:";
 constexpr uint64_t kLastMomentsNs = 100'000'000; // a thread may still run this long after the kernel told of its end
@@ -218,7 +218,7 @@ bool ProcessTable::find_wanted(uint32_t pid, uint64_t t_ns) {
     if (wanted(pid, t_ns)) return true;
     if (!doubted_) return false;
     uint32_t above = pid;
-    for (int i = 0; i < kAncestors && above > 1; ++i) {
+    for (size_t i = 0; i < kAncestors && above > 1; ++i) {
         above = source_.parent(above);
         if (!wanted(above, t_ns)) continue;
         Process &process = processes_[pid];
@@ -290,31 +290,30 @@ const ProcessTable::Mapping *ProcessTable::find(const Process &process, uint64_t
     return at != image.end() && at->start <= address ? &*at : nullptr;
 }
 
+std::vector<uint32_t> ProcessTable::lineage(uint32_t pid, const Process &process, bool of_its_program) const {
+    std::vector<uint32_t> pids{pid};
+    for (const Process *at = &process; at->parent != 0 && pids.size() <= kAncestors && !(of_its_program && at->exec_ns != 0);) {
+        pids.push_back(at->parent);
+        const auto found = processes_.find(at->parent);
+        if (found == processes_.end()) break;
+        at = &found->second;
+    }
+    return pids;
+}
+
 void ProcessTable::meet(const Mapping &mapping, uint32_t pid, const Process &process) {
     const uint32_t module = mapping.module;
     if (met_.size() <= module) met_.resize(module + 1);
     if (met_[module]) return;
     met_[module] = true;
-    std::vector<uint32_t> pids{pid};
-    uint32_t parent = process.parent;
-    for (int i = 0; i < kAncestors && parent != 0; ++i) {
-        pids.push_back(parent);
-        auto found = processes_.find(parent);
-        parent = found == processes_.end() ? 0 : found->second.parent;
-    }
+    const std::vector<uint32_t> pids = lineage(pid, process, false);
     source_.met(module, modules_[module], pids, mapping.start, mapping.end);
 }
 
 void ProcessTable::meet_compiled_code(uint32_t pid, Process &process, uint64_t now_ns) {
     if (now_ns - process.jit_looked_ns < (process.jit_looks < kJitLooks ? kJitLookAgainNs : kLookAgainNs)) return;
     process.jit_looked_ns = now_ns;
-    std::vector<uint32_t> pids{pid};
-    for (const Process *at = &process; at->exec_ns == 0 && at->parent != 0 && pids.size() < kAncestors;) {
-        pids.push_back(at->parent);
-        const auto found = processes_.find(at->parent);
-        if (found == processes_.end()) break;
-        at = &found->second;
-    }
+    const std::vector<uint32_t> pids = lineage(pid, process, true);
     std::optional<symbols::Region> dump;
     for (const Mapping &mapping : *process.image) {
         const Module &module = modules_[mapping.module];

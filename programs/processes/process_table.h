@@ -162,6 +162,8 @@ class ProcessTable {
     [[nodiscard]] ModuleKind kind_of(uint32_t pid, const symbols::Region &region);
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void mark(uint32_t pid, Process &process);
+    /// The process, then those it was forked from, nearest first; up to its last exec where only `of_its_program`.
+    [[nodiscard]] std::vector<uint32_t> lineage(uint32_t pid, const Process &process, bool of_its_program) const;
     void meet(const Mapping &mapping, uint32_t pid, const Process &process);
     void meet_compiled_code(uint32_t pid, Process &process, uint64_t now_ns);
 

@@ -12,6 +12,7 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/off_cpu_dsl.h"
+#include "programs/capture/parse_record.h"
 #include "programs/capture/task_state.h"
 #include "programs/profile/off_cpu_dsl.h"
 #include "runtime/base/fail.h"
@@ -132,9 +133,7 @@ class AtSwitches final : public OffCpu {
     [[nodiscard]] Bytes record_in(Bytes slot) const {
         const Bytes from = slot.subspan(head_at_);
         const auto head = load<RecordHead>(from.data() + sizeof(OffCpuHead));
-        const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
-        const size_t bytes = sizeof(OffCpuHead) + sizeof(ProfileRecord) + usable(head.kernel_bytes) + usable(head.user_bytes) +
-                             size_t{RAWBPF_LANGUAGE_WORDS(head.ending)} * 8;
+        const size_t bytes = sizeof(OffCpuHead) + sizeof(ProfileRecord) + stack_bytes(head).all();
         return from.first(std::min(bytes, from.size()));
     }
 

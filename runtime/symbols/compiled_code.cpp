@@ -113,6 +113,12 @@ template <class Each> void CompiledCode::covering(uint64_t address, Each &&each)
     }
 }
 
+bool CompiledCode::knows(uint64_t address) const {
+    bool any = false;
+    covering(address, [&](uint32_t) { any = true; });
+    return any;
+}
+
 uint64_t CompiledCode::layer_at(uint64_t address, uint64_t at_ns) const {
     std::optional<uint32_t> first, last;
     covering(address, [&](uint32_t number) {

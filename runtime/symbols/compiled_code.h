@@ -55,6 +55,8 @@ class CompiledCode {
 
     /// What lay at the address at that time: a number for find(). 0: the first function that was ever told of there, or none.
     [[nodiscard]] uint64_t layer_at(uint64_t address, uint64_t at_ns) const;
+    /// Whether a function was told of there, at whatever time.
+    [[nodiscard]] bool knows(uint64_t address) const;
     /// The last layer of an address.
     [[nodiscard]] uint64_t last_layer(uint64_t address) const { return layer_at(address, UINT64_MAX); }
     /// The function of that layer; nullopt: there is none.

@@ -56,6 +56,8 @@ bool is_jit_dump_name(std::string_view path) {
 
 Result<bool> JitDump::read_more(const Fd &file, uint64_t since_ns) {
     if (ended_) return false;
+    const struct stat st = TRY_IN(sys::stat_fd(file.get()), "reading a jitdump");
+    if (static_cast<uint64_t>(st.st_size) <= offset_) return false; // as mostly, when it is asked at each batch of samples
     std::string piece;
     const uint64_t first = offset_;
     while (!ended_) {

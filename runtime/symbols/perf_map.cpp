@@ -86,6 +86,7 @@ Result<bool> PerfMap::read_more(const Fd &file, uint64_t since_ns) {
     const bool anew = static_cast<uint64_t>(st.st_size) < offset_;
     if (anew) read_again();
     const uint64_t before = offset_;
+    if (static_cast<uint64_t>(st.st_size) == offset_) return anew;
     while (true) {
         const size_t kept = rest_.size();
         rest_.resize(kept + kPiece);

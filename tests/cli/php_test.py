@@ -1,5 +1,6 @@
 """PHP's own functions in a profile: as many and the same as PHP says, with their lines."""
 from harness import *
+from languages import frames_of, learnt
 
 # Methods, closures that an internal function calls, a generator, an include, an eval; then it spins in a known place.
 PROGRAM = '''<?php
@@ -63,14 +64,7 @@ def put_script():
 
 
 def php_frames(sample):
-    return [f for f in sample["user"] if (f["module"] or "").startswith("PHP")]
-
-
-def learnt(r):
-    if "aren't shown" in r.err and "bpf_loop" in r.err:
-        raise Skip("this kernel has no bpf_loop(), by which the frames are walked")
-    assert r.code == 0, r.err
-    return r
+    return frames_of("PHP", sample)
 
 
 @test

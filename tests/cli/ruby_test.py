@@ -1,5 +1,6 @@
 """Ruby's own functions in a profile: as many and the same as Ruby says, with their lines."""
 from harness import *
+from languages import frames_of, learnt
 
 # Methods, blocks that methods in C call, a long function; then it spins in a known place.
 PROGRAM = '''
@@ -46,7 +47,7 @@ IN_C = {"each", "sort_by"} # Ruby says of methods in C where they were called; o
 
 
 def ruby_frames(sample):
-    return [f for f in sample["user"] if (f["module"] or "").startswith("Ruby")]
+    return frames_of("Ruby", sample)
 
 
 def put_script():
@@ -56,13 +57,6 @@ def put_script():
     with open(script, "w", encoding="utf-8") as file:
         file.write(PROGRAM)
     return script
-
-
-def learnt(r):
-    if "aren't shown" in r.err and "bpf_loop" in r.err:
-        raise Skip("this kernel has no bpf_loop(), by which the frames are walked")
-    assert r.code == 0, r.err
-    return r
 
 
 @test

@@ -10,6 +10,7 @@
 #include "programs/custom/view.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/format.h"
+#include "tests/support/cut_recording.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -201,27 +202,9 @@ TEST_CASE("custom: the end of a recording has what the ledger has") {
 
 TEST_CASE("custom: a recording cut at any byte is shown up to there") {
     const std::string whole = recorded_elsewhere();
-    uint64_t before = 0;
-    size_t readable = 0;
-    for (size_t size = 0; size < whole.size(); ++size) {
-        CAPTURE(size);
-        ReportEnd end;
-        const auto text = shown(whole.substr(0, size), in_format(size % 2 ? "text" : "folded"), &end);
-        if (!text) {
-            CHECK(readable == 0); // its header isn't whole
-            CHECK(text.error().kind == Errc::bad_input);
-            continue;
-        }
-        ++readable;
-        CHECK(end.unread);
-        REQUIRE(!end.warnings.empty());
-        CHECK(end.warnings[0].starts_with(format("test.rbpf: the capture ends early, at byte {}", size)));
-        CHECK(end.warnings[0].find("traces, if there were more") != std::string::npos);
-        CHECK(end.ledger.shown >= before);
-        before = end.ledger.shown;
-        CHECK(end.ledger.adds_up());
-    }
-    CHECK(before == kTraces);
+    test::check_cut_anywhere<ReportEnd>(whole, "traces", kTraces, [](const std::string &text, size_t size, ReportEnd &end) {
+        return shown(text, in_format(size % 2 ? "text" : "folded"), &end);
+    });
 }
 
 TEST_CASE("custom: any byte of a recording changed gives an error or a report, never worse") {

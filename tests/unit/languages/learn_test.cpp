@@ -5,29 +5,15 @@
 #include <random>
 
 #include "tests/support/test.h"
+#include "tests/unit/languages/made_memory.h"
 
 using namespace rawbpf;
 using namespace rawbpf::languages;
 
 namespace {
 
-constexpr uint64_t kBase = 0x10000, kSize = 1 << 18;
-
-class Made final : public Pages {
-  public:
-    Made() : bytes_(kSize) {}
-    bool read(uint64_t address, std::span<std::byte> page) override {
-        if (address < kBase || address - kBase + page.size() > bytes_.size()) return false;
-        std::memcpy(page.data(), bytes_.data() + (address - kBase), page.size());
-        return true;
-    }
-    void put(uint64_t at, uint64_t value) { std::memcpy(bytes_.data() + (at - kBase), &value, 8); }
-    void put_text(uint64_t at, const char *text) { std::memcpy(bytes_.data() + (at - kBase), text, std::strlen(text) + 1); }
-    std::vector<std::byte> &bytes() { return bytes_; }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
+using Made = test::MadeMemory;
+constexpr uint64_t kBase = Made::kBase, kSize = Made::kSize;
 
 struct Shape { // where an interpreter has what
     uint64_t slot, first, second, code, previous, position, size, name, file, line, table, text;

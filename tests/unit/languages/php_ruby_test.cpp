@@ -8,27 +8,15 @@
 #include "programs/languages/runtime.h"
 
 #include "tests/support/test.h"
+#include "tests/unit/languages/made_memory.h"
 
 using namespace rawbpf;
 using namespace rawbpf::languages;
 
 namespace {
 
-constexpr uint64_t kBase = 0x10000, kSize = 1 << 18;
-
-class Made final : public Pages {
-  public:
-    Made() : bytes_(kSize) {}
-    bool read(uint64_t address, std::span<std::byte> page) override {
-        if (address < kBase || address - kBase + page.size() > bytes_.size()) return false;
-        std::memcpy(page.data(), bytes_.data() + (address - kBase), page.size());
-        return true;
-    }
-    template <class T> void put(uint64_t at, T value) { std::memcpy(bytes_.data() + (at - kBase), &value, sizeof value); }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
+using Made = test::MadeMemory;
+constexpr uint64_t kBase = Made::kBase, kSize = Made::kSize;
 
 constexpr uint64_t kGlobals = kBase + 0x1000, kFrames = kBase + 0x4000, kFunctions = kBase + 0x8000, kTexts = kBase + 0x10000,
                    kInstructions = kBase + 0x18000;

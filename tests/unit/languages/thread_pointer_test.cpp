@@ -1,36 +1,20 @@
 // The first thread's pointer, by what lies there.
 #include "programs/languages/thread_pointer.h"
 
-#include <cstring>
-#include <vector>
-
 #include <pthread.h>
 #include <unistd.h>
 
 #include "runtime/sys/file.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/test.h"
+#include "tests/unit/languages/made_memory.h"
 
 using namespace rawbpf;
 using namespace rawbpf::languages;
 
 namespace {
 
-/// Two pages at 0x10000 whose words are 0 but for those that are put there.
-class TwoPages final : public Pages {
-  public:
-    bool read(uint64_t address, std::span<std::byte> page) override {
-        if (address != 0x10000 && address != 0x11000) return false;
-        std::memcpy(page.data(), reinterpret_cast<const std::byte *>(words_) + (address - 0x10000), page.size());
-        return true;
-    }
-    void put(uint64_t at, uint64_t value) { words_[(at - 0x10000) / 8] = value; }
-
-  private:
-    uint64_t words_[1024] = {};
-};
-
-std::optional<uint64_t> found(TwoPages &pages, std::string_view maps, Arch arch = Arch::x86_64) {
+std::optional<uint64_t> found(test::MadeMemory &pages, std::string_view maps, Arch arch = Arch::x86_64) {
     Memory memory(pages);
     return find_thread_pointer(memory, maps, arch);
 }
@@ -40,7 +24,7 @@ std::optional<uint64_t> found(TwoPages &pages, std::string_view maps, Arch arch 
 TEST_CASE("thread pointer: a block that says its own address twice, in memory without a file") {
     constexpr std::string_view kMaps = "00400000-00401000 r-xp 00000000 08:01 77                         /bin/a\n"
                                        "00010000-00012000 rw-p 00000000 00:00 0 \n";
-    TwoPages pages;
+    test::MadeMemory pages;
     CHECK(!found(pages, kMaps));
     pages.put(0x10100, 0x10100); // once is an empty list's head
     CHECK(!found(pages, kMaps));

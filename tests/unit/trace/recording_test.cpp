@@ -13,6 +13,7 @@
 #include "programs/trace/report.h"
 #include "programs/trace/view.h"
 #include "runtime/base/format.h"
+#include "tests/support/cut_recording.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -190,27 +191,8 @@ TEST_CASE("trace: constants of a recording are those of its machine") {
 TEST_CASE("trace: a recording cut at any byte is shown up to there") {
     const Machine machine;
     const std::string whole = machine.recording();
-    uint64_t before = 0;
-    size_t readable = 0;
-    for (size_t size = 0; size < whole.size(); ++size) {
-        CAPTURE(size);
-        ReportEnd end;
-        const auto text = shown(whole.substr(0, size), {}, &end);
-        if (!text) {
-            CHECK(readable == 0); // its header isn't whole
-            CHECK(text.error().kind == Errc::bad_input);
-            continue;
-        }
-        ++readable;
-        CHECK(end.unread);
-        REQUIRE(!end.warnings.empty());
-        CHECK(end.warnings[0].starts_with(format("test.rbpf: the capture ends early, at byte {}", size)));
-        CHECK(end.warnings[0].find("events, if there were more") != std::string::npos);
-        CHECK(end.ledger.shown >= before);
-        before = end.ledger.shown;
-        CHECK(end.ledger.adds_up());
-    }
-    CHECK(before == 79);
+    test::check_cut_anywhere<ReportEnd>(whole, "events", 79,
+                                        [](const std::string &text, size_t, ReportEnd &end) { return shown(text, {}, &end); });
     ReportEnd end;
     REQUIRE(shown(whole, {}, &end));
     CHECK(!end.unread);
