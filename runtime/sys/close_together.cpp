@@ -11,13 +11,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
-#include <pthread.h>
+
+#include "runtime/sys/thread.h"
 
 namespace rawbpf::inline v0::sys {
 namespace {
 
-[[maybe_unused]] constexpr size_t kFew = 4, kMostThreads = 64;
+[[maybe_unused]] constexpr size_t kFew = 4, kMostThreads = 64, kStackBytes = 128 << 10;
 
 struct Work {
     std::vector<Fd> files;
@@ -39,15 +39,11 @@ void close_together(std::vector<Fd> files) {
 #else
     std::vector<pthread_t> threads;
     if (work.files.size() > kFew && !is_watched()) {
-        // Signals are for the thread that waits for them.
-        sigset_t all, before;
-        sigfillset(&all);
-        const bool blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
-        pthread_t thread;
-        while (threads.size() + 1 < std::min(work.files.size(), kMostThreads) &&
-               pthread_create(&thread, nullptr, close_some, &work) == 0)
-            threads.push_back(thread);
-        if (blocked) (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        while (threads.size() + 1 < std::min(work.files.size(), kMostThreads)) {
+            const std::optional<pthread_t> thread = start_thread(close_some, &work, kStackBytes);
+            if (!thread) break;
+            threads.push_back(*thread);
+        }
     }
     close_some(&work);
     for (pthread_t thread : threads) (void)pthread_join(thread, nullptr);

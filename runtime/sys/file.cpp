@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -257,6 +258,21 @@ Result<Mapping> map_at(void *address, int fd, size_t size) {
     return Mapping(reinterpret_cast<void *>(at), size);
 }
 
+namespace {
+
+// Nothing when `size` bytes and what else this process will need have room in its address space. Only where `ulimit -v` bounds
+// it: a file that takes the last of it leaves no memory for the next small thing. A quarter of the limit has to be free beside
+// the file: it is mapped for as long as the file is being mapped.
+Result<Mapping> hold_room(size_t size) {
+    constexpr size_t kSmall = 256 << 10;
+    rlimit64 own{};
+    if (size < kSmall || invoke(__NR_prlimit64, 0, RLIMIT_AS, 0, reg(&own)) != 0 || own.rlim_cur == RLIM64_INFINITY)
+        return Mapping();
+    return map(-1, 0, static_cast<size_t>(own.rlim_cur / 4), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+}
+
+} // namespace
+
 Result<Mapping> map_file(const std::string &path) {
     Fd fd = TRY(open(path, O_RDONLY | O_NONBLOCK));
     return map_file(fd, path);
@@ -267,10 +283,19 @@ Result<Mapping> map_file(const Fd &fd, const std::string &path) {
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
     if (st.st_size == 0) return Mapping();
     const auto size = static_cast<size_t>(st.st_size);
+    const auto no_room = [&] {
+        return fail(Errc::no_memory,
+                    "{}: mapping its {} bytes would leave too little of the address space that this process may have (ulimit -v)",
+                    path, size);
+    };
+    const Result<Mapping> room = hold_room(size);
+    if (!room) return no_room();
     // Shared, although nothing is written: into private mappings the kernel puts the breakpoints of uprobes on this file. Some
     // file systems have no shared ones.
     if (Result<Mapping> shared = map(fd.get(), 0, size, PROT_READ, MAP_SHARED)) return shared;
-    return TRY_IN(map(fd.get(), 0, size, PROT_READ, MAP_PRIVATE), "{}", path);
+    Result<Mapping> own = map(fd.get(), 0, size, PROT_READ, MAP_PRIVATE);
+    if (!own && *room && own.error().kind == Errc::no_memory) return no_room();
+    return TRY_IN(std::move(own), "{}", path);
 }
 
 Result<Mapping> map_kernel_file(const std::string &path) {

@@ -11,13 +11,13 @@
 
 #ifndef RAWBPF_ONE_THREAD
 #include <atomic>
-#include <csignal>
 #include <ctime>
 #include <optional>
 #include <pthread.h>
 
 #include "runtime/sys/close_together.h"
 #include "runtime/sys/realtime_priority.h"
+#include "runtime/sys/thread.h"
 #endif
 
 namespace rawbpf::inline v0::sys {
@@ -55,7 +55,8 @@ Lock::~Lock() { pthread_mutex_destroy(&state_->mutex); }
 void Lock::take() { pthread_mutex_lock(&state_->mutex); }
 void Lock::give() { pthread_mutex_unlock(&state_->mutex); }
 
-constexpr uint64_t kRestNs = 10'000'000; // Turn::first
+constexpr uint64_t kRestNs = 10'000'000;  // Turn::first
+constexpr size_t kStackBytes = 512 << 10; // a tick drains rings and counts; sanitizers' frames are several times as large
 
 struct Ticker::State {
     std::function<uint64_t()> tick;
@@ -126,12 +127,9 @@ std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()> tick, Turn turn)
         static_cast<State *>(argument)->run();
         return nullptr;
     };
-    sigset_t all, before;
-    sigfillset(&all);
-    const bool blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
-    const bool made = pthread_create(&state->thread, nullptr, body, state.get()) == 0;
-    if (blocked) (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (!made) return nullptr;
+    const std::optional<pthread_t> thread = start_thread(body, state.get(), kStackBytes);
+    if (!thread) return nullptr;
+    state->thread = *thread;
     return std::unique_ptr<Ticker>(new Ticker(std::move(state)));
 }
 

@@ -35,5 +35,24 @@ def commands_within_32_megabytes():
             assert r.err.startswith("rawbpf "), (command, r.err)
 
 
+@test
+def a_large_program_does_not_take_the_last_of_the_memory():
+    """Files that just fit into what is left, with so many symbols that the next thing needs memory."""
+    if os.geteuid() != 0:
+        raise Skip("profiles the whole machine")
+    functions = "".join(f".type a_function_with_a_long_name_{i}, @function\na_function_with_a_long_name_{i}: nop\n" for i in range(40000))
+    program = compile_program("many_symbols", f'__asm__(R"(.text\n{functions})");\nint main() {{ for (volatile long n = 0;; n = n + 1) {{}} }}\n')
+    for megabytes in (6, 12, 14, 15, 16, 20):
+        os.truncate(program, megabytes << 20)
+        burner = subprocess.Popen([program])
+        try:
+            r = run("sh", "-c", f'ulimit -v {LIMIT >> 10} && exec "$0" profile -F 99 -d 0.3 -f top', RB, binary=None)
+        finally:
+            burner.kill()
+            burner.wait()
+        assert "out of memory" not in r.err and r.code in (0, 1), (megabytes, r.code, r.err)
+        assert "many_symbols" in r.out + r.err, (megabytes, r.out, r.err)
+
+
 def needs_root_for(command):
     return command[0] in ("load", "prog", "map", "link", "trace", "profile", "top", "verify", "btf")
