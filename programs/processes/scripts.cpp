@@ -108,6 +108,7 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     if (build.tries >= kMostTries || now_ns < process.tried_ns + kTryAgainNs) return;
     process.tried_ns = now_ns;
     ++build.tries;
+    const uint64_t began_ns = sys::monotonic_ns();
     auto pages = ProcessPages::open(pid);
     if (!pages) {
         if (build.why.empty()) build.why = pages.error().message(); // it ended, and what was missing before says more
@@ -116,6 +117,7 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     Memory memory(*pages);
     auto layout =
         build.file.runtime->learn(memory, {build.file, process.bias, kHostArch, thread_pointer, build.refuted}, build.why);
+    build.learning_ns += sys::monotonic_ns() - began_ns;
     if (!layout) return;
     layout->process = moved(layout->process, -process.bias);
     // The process runs on: a chain that was there for a moment leads somewhere else the next time.
@@ -253,8 +255,9 @@ std::vector<std::string> Scripts::learnt() const {
     std::vector<std::string> out;
     for (const auto &[module, build] : builds_) {
         if (!build || !build->layout) continue;
-        out.push_back(
-            format("{}: {}", table_.modules()[module].path, build->file.runtime->describe(build->file, *build->layout)));
+        out.push_back(format("{}: {}; {} looks at it took {:.1f} ms", table_.modules()[module].path,
+                             build->file.runtime->describe(build->file, *build->layout), build->tries,
+                             static_cast<double>(build->learning_ns) / 1e6));
     }
     return out;
 }

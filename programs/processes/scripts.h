@@ -72,6 +72,7 @@ class Scripts {
         std::vector<LanguageProcess> refuted;    ///< ways to the frames that didn't agree with native stacks
         uint32_t judged = 0, astray = 0;         ///< stacks since it was learnt
         int tries = 0;
+        uint64_t learning_ns = 0; ///< that the tries took
         std::string why; ///< it isn't learnt
     };
     struct Process {
