@@ -100,6 +100,14 @@ Interpreter exported(const elf::Elf &file, Bytes bytes, std::initializer_list<st
     return out;
 }
 
+std::vector<Interpreter::Range> all_functions(const elf::Elf &file) {
+    std::vector<Interpreter::Range> out;
+    for (const unwind::FunctionRange &function : unwind::function_ranges(file))
+        if (const auto at = file.file_offset(function.start)) out.push_back({*at, *at + (function.end - function.start)});
+    std::sort(out.begin(), out.end(), [](const Interpreter::Range &a, const Interpreter::Range &b) { return a.start < b.start; });
+    return out;
+}
+
 void only_largest_callee(const elf::Elf &file, Bytes bytes, Interpreter &of) {
     if (file.machine() != EM_X86_64 || of.evaluates.empty()) return;
     const Interpreter::Range own = of.evaluates.front();

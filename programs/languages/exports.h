@@ -20,6 +20,9 @@ namespace rawbpf::inline v0::languages {
 [[nodiscard]] Interpreter exported(const elf::Elf &file, Bytes bytes, std::initializer_list<std::string_view> names,
                                    std::string_view evaluates);
 
+/// All functions of a file, by offset, with names or without.
+[[nodiscard]] std::vector<Interpreter::Range> all_functions(const elf::Elf &file);
+
 /// The function that `of` evaluates by may call another one that does it, which has no name: the largest that it calls, if that
 /// is larger than itself. Then that one evaluates alone.
 void only_largest_callee(const elf::Elf &file, Bytes bytes, Interpreter &of);

@@ -45,6 +45,10 @@
 #define LANGUAGE_BASE 32     /* positions count from the word at `base` in the code object; else from the object */
 #define LANGUAGE_MARK_FAR 64 /* `mark` is where in a frame the address of the mark's byte is */
 
+/* LanguageProcess.flags, and then RecordHead.ending: how its frames belong to the native ones isn't proven yet, so such stacks
+   are sent each time and not counted: what is made of one now may differ from what is made of its like later. */
+#define LANGUAGE_UNPROVEN 0x4000
+
 /* LanguageProcess.tables: what the table of lines is. */
 #define LANGUAGE_TABLE_OBJECT 0  /* an object with its length at 16 and its bytes from 32 on */
 #define LANGUAGE_TABLE_NONE 1    /* there is none; its address tells code objects apart, nevertheless */

@@ -33,14 +33,20 @@ enum class Merged : uint8_t {
     astray,   ///< they differ: frames are where they belong as far as can be told
 };
 
+/// Behind which frame of the list each group ends.
+[[nodiscard]] inline std::vector<size_t> group_ends(std::span<const ListFrame> list) {
+    std::vector<size_t> ends;
+    for (size_t i = 0; i < list.size(); ++i)
+        if (list[i].ends_group) ends.push_back(i + 1);
+    if (!list.empty() && (ends.empty() || ends.back() != list.size())) ends.push_back(list.size()); // it was cut
+    return ends;
+}
+
 /// `evaluates[i]`: whether native frame i (leaf first) is a function that evaluates. `rooted`: the native stack reaches the
 /// thread's first function. `native(i)` and `listed(place)` are called for each frame of the result, leaf first.
 template <class Native, class Listed>
 Merged merge(const std::vector<bool> &evaluates, std::span<const ListFrame> list, bool rooted, Native &&native, Listed &&listed) {
-    std::vector<size_t> ends; // of each group, behind its last frame
-    for (size_t i = 0; i < list.size(); ++i)
-        if (list[i].ends_group) ends.push_back(i + 1);
-    if (!list.empty() && (ends.empty() || ends.back() != list.size())) ends.push_back(list.size()); // it was cut
+    const std::vector<size_t> ends = group_ends(list);
     size_t functions = 0;
     for (const bool one : evaluates) functions += one;
 

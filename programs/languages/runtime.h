@@ -39,6 +39,7 @@ struct Interpreter {
     };
     std::vector<elf::Segment> code; ///< its executable parts
     std::vector<Range> evaluates;   ///< offsets in the file: code that runs the language's functions, its cold part as well
+    std::vector<Range> functions;   ///< all that it has, by offset, if it doesn't say which of them evaluates (evaluation.h)
 
     /// In the file; 0: it isn't exported.
     [[nodiscard]] uint64_t address(std::string_view name) const {

@@ -529,6 +529,9 @@ void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
     f.mov(r2, r7);
     f.lsh(r2, 16);
     f.or_(r1, r2);
+    f.load<uint32_t>(r2, STATE(process.flags));
+    f.and_(r2, LANGUAGE_UNPROVEN);
+    f.or_(r1, r2);
     f.store<uint32_t>(ending, r1);
     f.lsh(r7, 3);
     f.if_(r9 > runtime(how.most), [&] { f.mov(r9, runtime(how.most)); });

@@ -24,6 +24,7 @@ namespace {
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
 constexpr int kMostTries = 200;
 constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is believed
+constexpr size_t kMostSearched = 4096;     // stacks, for the function that evaluates
 constexpr uint32_t kSoonest = 8;           // of them, before it may be dropped
 constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
 constexpr size_t kMostPositions = 1 << 20;
@@ -84,19 +85,35 @@ void Scripts::ended(uint32_t pid) {
     (void)processes_map_->erase(&pid); // the map may be full of others; then it isn't in it
 }
 
+/// Whether how its frames belong to native ones still has to show: each stack of its processes is sent.
+bool Scripts::unproven(const Build &build) {
+    return build.file.evaluates.empty() ? build.search.stacks() < kMostSearched : build.judged < kJudged;
+}
+
 /// Tells the program how this process is walked, or that it is to send what it is learnt from.
-void Scripts::publish(uint32_t pid, Process &process) {
+void Scripts::put(uint32_t pid, const Process &process) {
     const Build &build = *builds_[process.module];
     LanguageProcess value{};
     if (build.layout) {
         value = moved(build.layout->process, process.bias);
-        process.walked = true;
+        if (unproven(build)) value.flags |= LANGUAGE_UNPROVEN;
     } else {
         value.flags = LANGUAGE_LEARN | LANGUAGE_BY_THREAD;
     }
     sys::Because why("how this interpreter's frames are found");
     (void)processes_map_->put(pid, value); // without room its stacks are native ones
+}
+
+void Scripts::publish(uint32_t pid, Process &process) {
+    put(pid, process);
+    process.walked = builds_[process.module]->layout.has_value();
     process.walked_ns = sys::monotonic_ns();
+}
+
+/// All that the stacks had to show has been seen: from here on equal ones are counted.
+void Scripts::prove(uint32_t module) {
+    for (const auto &[pid, its] : processes_)
+        if (its.module == module) put(pid, its);
 }
 
 void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns) {
@@ -142,16 +159,13 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
 /// that don't agree stay native: false.
 bool Scripts::judge(uint32_t module, Build &build, Merged how) {
     if (build.judged >= kJudged) return true;
-    ++build.judged;
+    if (++build.judged == kJudged) prove(module);
     build.astray += how == Merged::astray;
     if (build.judged < kSoonest || build.astray * 2 < build.judged) return how != Merged::astray;
     build.refuted.push_back(build.layout->process);
     build.layout.reset();
     for (auto &[pid, its] : processes_)
-        if (its.module == module) {
-            its.walked = false;
-            publish(pid, its);
-        }
+        if (its.module == module) publish(pid, its);
     return false;
 }
 
@@ -194,6 +208,20 @@ bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
                        [&](const Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
 }
 
+/// Looks for the function that evaluates, by one more stack.
+void Scripts::search(Build &build, uint32_t module, const std::vector<FrameLocation> &native) {
+    offsets_.clear();
+    for (const FrameLocation &frame : native)
+        if (frame.module == module) offsets_.push_back(frame.file_offset - (frame.caller ? 1 : 0));
+    build.search.add(build.file.functions, offsets_, group_ends(list_).size());
+    if (const auto found = build.search.found()) {
+        build.file.evaluates = {*found};
+        build.file.functions = {};
+    } else if (!unproven(build)) {
+        prove(module);
+    }
+}
+
 void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns,
                     std::vector<FrameLocation> &native) {
     if (!on()) return;
@@ -215,6 +243,10 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
             build.file.runtime->part(*build.layout, function == functions_.end() ? nullptr : &function->second, id, words[i + 1]);
         const uint32_t number = part.hidden ? 0 : place(build, process->second.module, id, words[i + 1]);
         list_.push_back({number, part.ends_group, part.hidden});
+    }
+    if (build.file.evaluates.empty()) {
+        if (rooted && !cut && build.search.stacks() < kMostSearched) search(build, process->second.module, native);
+        return;
     }
     evaluates_.clear();
     for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(build, frame));
@@ -254,9 +286,13 @@ std::vector<std::pair<std::string, uint64_t>> Scripts::counts() const {
 std::vector<std::string> Scripts::learnt() const {
     std::vector<std::string> out;
     for (const auto &[module, build] : builds_) {
-        if (!build || !build->layout) continue;
-        out.push_back(format("{}: {}; {} looks at it took {:.1f} ms", table_.modules()[module].path,
-                             build->file.runtime->describe(build->file, *build->layout), build->tries,
+        if (!build || !build->layout || build->file.evaluates.empty()) continue;
+        std::string evaluation;
+        if (build->search.stacks() > 0)
+            evaluation =
+                format("; evaluates at {:#x}, by {} stacks", build->file.evaluates.front().start, build->search.stacks());
+        out.push_back(format("{}: {}{}; {} looks at it took {:.1f} ms", table_.modules()[module].path,
+                             build->file.runtime->describe(build->file, *build->layout), evaluation, build->tries,
                              static_cast<double>(build->learning_ns) / 1e6));
     }
     return out;
@@ -264,10 +300,15 @@ std::vector<std::string> Scripts::learnt() const {
 
 std::vector<std::string> Scripts::warnings() const {
     std::vector<std::string> out;
-    for (const auto &[module, build] : builds_)
+    for (const auto &[module, build] : builds_) {
+        if (build && build->layout && build->file.evaluates.empty() && build->search.stacks() > 0)
+            out.push_back(format("{}: {}'s functions aren't shown: the file doesn't export the function that evaluates them, and "
+                                 "none was on its {} stacks as often as they say",
+                                 table_.modules()[module].path, build->file.runtime->language, build->search.stacks()));
         if (build && !build->layout && build->tries > 0)
             out.push_back(format("{}: {}'s functions aren't shown: {}", table_.modules()[module].path,
                                  build->file.runtime->language, build->why));
+    }
     return out;
 }
 

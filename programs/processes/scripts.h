@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/languages/evaluation.h"
 #include "programs/languages/layout.h"
 #include "programs/languages/merge.h"
 #include "programs/languages/runtime.h"
@@ -70,10 +71,11 @@ class Scripts {
         uint32_t script = kNone;                 ///< the module that its functions' places have
         std::optional<LanguageProcess> seen;     ///< what the last try found: twice the same is believed
         std::vector<LanguageProcess> refuted;    ///< ways to the frames that didn't agree with native stacks
+        languages::EvaluationSearch search;      ///< for the function that evaluates, if the file doesn't say it
         uint32_t judged = 0, astray = 0;         ///< stacks since it was learnt
         int tries = 0;
         uint64_t learning_ns = 0; ///< that the tries took
-        std::string why; ///< it isn't learnt
+        std::string why;          ///< it isn't learnt
     };
     struct Process {
         uint32_t module = kNone; ///< the interpreter's
@@ -89,9 +91,13 @@ class Scripts {
     };
     Build *build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping);
     void publish(uint32_t pid, Process &process);
+    void put(uint32_t pid, const Process &process);
+    void prove(uint32_t module);
+    [[nodiscard]] static bool unproven(const Build &build);
     [[nodiscard]] bool judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
+    void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
 
     ProcessTable &table_;
@@ -106,6 +112,7 @@ class Scripts {
     // of one stack
     std::vector<bool> evaluates_;
     std::vector<languages::ListFrame> list_;
+    std::vector<uint64_t> offsets_;
     std::vector<FrameLocation> merged_;
 };
 

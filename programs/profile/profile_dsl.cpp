@@ -45,7 +45,7 @@ CountedRecord counted_record(const StackCountingOptions &options, bool unwinds, 
     CountedRecord out;
     out.key = offsetof(ProfileRecord, key);
     out.unknown = {offsetof(RecordHead, ending), 4};
-    out.unknown_bits = UNWIND_COPIED;
+    out.unknown_bits = UNWIND_COPIED | LANGUAGE_UNPROVEN;
     out.words = {{offsetof(RecordHead, pid), 4}};
     if (options.by_thread) out.words.push_back({offsetof(RecordHead, tid), 4});
     out.words.push_back({offsetof(RecordHead, kernel_bytes), 4});

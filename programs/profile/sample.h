@@ -5,6 +5,7 @@
 #include <span>
 
 #include "programs/capture/parse_record.h"
+#include "programs/languages/layout.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/walk.h"
 #include "runtime/base/bytes.h"
@@ -35,7 +36,7 @@ struct RawSample {
     out.kernel = stacks->kernel;
     out.user = stacks->user;
     out.language = stacks->language;
-    out.head.ending &= 0xffff;
+    out.head.ending &= 0xffff & ~LANGUAGE_UNPROVEN;
     if (out.head.ending & UNWIND_COPIED) {
         out.copy = unwind::read_copy(stacks->rest);
         if (!out.copy) return std::nullopt;

@@ -30,12 +30,13 @@ uint32_t version_of(const elf::Elf &file, Bytes bytes, uint64_t address) {
 } // namespace
 
 std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
-    if (!may_export(file, "rb_vm_exec").value_or(true)) return std::nullopt;
+    if (!may_export(file, "ruby_version").value_or(true)) return std::nullopt;
     Interpreter out = exported(file, bytes, {"ruby_version", "ruby_current_ec"}, "rb_vm_exec");
-    if (out.address("ruby_version") == 0 || out.address("rb_vm_exec") == 0) return std::nullopt;
+    if (out.address("ruby_version") == 0) return std::nullopt;
     out.version = version_of(file, bytes, out.address("ruby_version"));
-    // rb_vm_exec calls what runs the instructions, its largest callee, which it may also contain.
+    // rb_vm_exec calls what runs the instructions, its largest callee, which it may also contain. Since 3.3 it isn't exported.
     only_largest_callee(file, bytes, out);
+    if (out.evaluates.empty()) out.functions = all_functions(file);
     return out;
 }
 
