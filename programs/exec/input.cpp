@@ -25,12 +25,6 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr char kComment = '#'; // and what is behind it, to the end of the line
-bool is_elf(Bytes bytes) {
-    return bytes.size() >= 4 && std::memcmp(bytes.data(),
-                                            "\x7f"
-                                            "ELF",
-                                            4) == 0;
-}
 
 /// The beginning of a word, with nothing in it that a terminal would obey.
 std::string printable(std::string_view word) {
@@ -105,11 +99,11 @@ Result<std::vector<std::byte>> parse_hex(std::string_view text, std::string_view
 }
 
 Result<ObjectSpec> read_program(Bytes bytes, std::string_view name) {
-    if (is_elf(bytes)) return parse_object(bytes, name);
+    if (elf::is_elf(bytes)) return parse_object(bytes, name);
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.find_first_not_of(kSpace) == std::string_view::npos) return fail(Errc::bad_input, "{}: it is empty", name);
     const std::vector<std::byte> raw = TRY(parse_hex(text, name));
-    if (is_elf(raw)) return parse_object(raw, name);
+    if (elf::is_elf(raw)) return parse_object(raw, name);
     std::vector<Insn> insns = TRY(insns_of(raw, name));
     ObjectSpec spec;
     spec.name = name;

@@ -364,6 +364,8 @@ class Live final : public LiveTables, private WalkTables {
     uint32_t make(const Fd &file, const std::string &name, std::string identity, uint64_t now_ns) {
         auto image = sys::map_file(file, name);
         if (!image) return tables_.refuse(std::move(identity), image.error().message());
+        // A jitdump's first page is mapped so that perf sees it; .NET's code lies in a file of memory.
+        if (!elf::is_elf(image->bytes())) return tables_.add_without_rows(std::move(identity));
         auto elf = elf::Elf::parse(image->bytes(), name);
         if (!elf) return tables_.refuse(std::move(identity), elf.error().message());
         if (auto id = elf->build_id(); id && !id->empty()) identity = format("{} {:x}", *id, fingerprint(*elf, key_));

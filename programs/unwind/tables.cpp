@@ -54,6 +54,12 @@ uint32_t Tables::slot(std::string identity) {
     return at;
 }
 
+uint32_t Tables::add_without_rows(std::string identity) {
+    const uint32_t at = slot(std::move(identity));
+    modules_[at].state = State::by_fp;
+    return at;
+}
+
 uint32_t Tables::refuse(std::string identity, std::string why) {
     const uint32_t at = slot(std::move(identity));
     modules_[at].state = State::refused;

@@ -56,6 +56,8 @@ class Tables {
     uint32_t load(const elf::Elf &file, std::string identity, uint64_t now_ns);
     /// The same with a table that is made already; `code`: the executable segments.
     uint32_t add(const Table &table, std::vector<Segment> code, Gaps gaps, std::string identity, uint64_t now_ns);
+    /// The same for a file of machine code that isn't ELF, as just-in-time compilers have them: frame pointers are all there is.
+    uint32_t add_without_rows(std::string identity);
     /// The same for something that can't be read: its mappings are stops.
     uint32_t refuse(std::string identity, std::string why);
     /// Takes it out of the pools, after no published mapping leads there any more.

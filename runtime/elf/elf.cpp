@@ -86,12 +86,14 @@ bool holds_bytes(const Section &section) { return section.type != SHT_NOBITS && 
 
 } // namespace
 
+bool is_elf(Bytes bytes) { return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0; }
+
 Result<Elf> Elf::parse(Bytes bytes, std::string_view name) {
     Elf elf;
     elf.bytes_ = bytes;
     elf.name_ = name;
     auto ident = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
-    if (bytes.size() < EI_NIDENT || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
+    if (bytes.size() < EI_NIDENT || !is_elf(bytes))
         return fail(Errc::bad_input, "{}: ELF header: offset 0x0: not an ELF file", name);
     if (ident(EI_CLASS) != ELFCLASS32 && ident(EI_CLASS) != ELFCLASS64)
         return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: class {} is neither 32 nor 64 bits", name, +EI_CLASS,

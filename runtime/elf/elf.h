@@ -92,6 +92,9 @@ class SymbolTable {
     uint32_t section_ = 0;
 };
 
+/// Whether a file begins as ELF files do.
+[[nodiscard]] bool is_elf(Bytes bytes);
+
 /// A parsed file. The bytes must outlive it. Cheap: only the section and program headers are decoded at once; symbols are read
 /// where they lie.
 class Elf {

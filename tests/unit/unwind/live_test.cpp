@@ -243,6 +243,7 @@ TEST_CASE("unwind tables: code without rows is guessed, with or without frame po
     publish(3, tables.add(small_table(0x20000, 5), code, Tables::Gaps::by_fp, "go", 1));
     publish(4, tables.add(Table{}, code, Tables::Gaps::tried, "none", 1));
     publish(5, tables.refuse("refused", "hostile"));
+    publish(6, tables.add_without_rows("compiled"));
     CHECK(kernel.find(2, 0x10500) == "guess");
     CHECK(kernel.find(2, 0x20050) == "guess");
     CHECK(kernel.find(2, 0x20150) == "sp+1");
@@ -251,6 +252,7 @@ TEST_CASE("unwind tables: code without rows is guessed, with or without frame po
     CHECK(kernel.find(3, 0x20150) == "sp+1");
     CHECK(kernel.find(4, 0x20150) == "by fp");
     CHECK(kernel.find(5, 0x20150) == "none");
+    CHECK(kernel.find(6, 0x20150) == "by fp");
 }
 
 TEST_CASE("unwind tables: the least used makes room, after the processes that see it") {
