@@ -13,6 +13,7 @@
 // reach its root are they counted from the leaf. How well they agree says whether the result is proven. PURE.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,7 +30,7 @@ struct ListFrame {
 
 enum class Merged : uint8_t {
     equal,    ///< as many groups as functions that evaluate
-    one_more, ///< one function more than groups, the leaf's: it had just been called
+    one_more, ///< one function more than groups, at the leaf: it had just been called
     astray,   ///< they differ: frames are where they belong as far as can be told
 };
 
@@ -67,7 +68,9 @@ Merged merge(const std::vector<bool> &evaluates, std::span<const ListFrame> list
             group(next++);
     }
     while (next < groups) group(next++); // the native stack ended too early
-    return functions == groups ? Merged::equal : functions == groups + 1 ? Merged::one_more : Merged::astray;
+    // One that calls others has long been in the list; it is in another one, then: a second interpreter's in the same thread.
+    const bool at_leaf = std::find(evaluates.begin(), evaluates.end(), true) - evaluates.begin() <= 1;
+    return functions == groups ? Merged::equal : functions == groups + 1 && at_leaf ? Merged::one_more : Merged::astray;
 }
 
 } // namespace rawbpf::inline v0::languages

@@ -48,6 +48,8 @@ TEST_CASE("merge: the leaf's function that isn't in the list yet stays") {
     const Result one = merged("EbEc", "3|");
     CHECK(one.stack == "Eb3c");
     CHECK(one.how == Merged::one_more);
+    CHECK(merged("aEbEc", "3|").how == Merged::one_more); // in what prepares its frame
+    CHECK(merged("xyEbEc", "3|").how == Merged::astray);  // what calls on is in a list, another interpreter's
 }
 
 TEST_CASE("merge: without the root both are counted from the leaf") {
