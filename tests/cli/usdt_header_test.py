@@ -181,19 +181,64 @@ def usdt_header_as_bpftrace_sees_it():
                          "pointers hello! 3", "leaf 10 20 30", "lazy 42 289", "lazy 8 289"], (compiler, out, r.err[-600:])
 
 
-@test
-def usdt_header_for_arm64():
-    if not shutil.which("aarch64-linux-gnu-gcc"):
-        raise Skip("needs aarch64-linux-gnu-gcc")
-    for compiler, fired in (("aarch64-linux-gnu-gcc", USDT_FIRED), ("aarch64-linux-gnu-g++", USDT_FIRED_CPP)):
+# Triplet, options, qemu's name. A kernel probes ARM code only (-marm); that Thumb code is right shows when it runs.
+USDT_MACHINES = {
+    "arm64": ("aarch64-linux-gnu", [], "aarch64"),
+    "riscv64": ("riscv64-linux-gnu", [], "riscv64"),
+    "arm": ("arm-linux-gnueabihf", ["-marm"], "arm"),
+    "thumb": ("arm-linux-gnueabihf", ["-mthumb", "-fno-omit-frame-pointer"], "arm"),
+}
+
+
+def usdt_header_for(machine):
+    triplet, options, emulator = USDT_MACHINES[machine]
+    if not shutil.which(triplet + "-gcc"):
+        raise Skip(f"needs {triplet}-gcc")
+    for compiler, fired in ((triplet + "-gcc", USDT_FIRED), (triplet + "-g++", USDT_FIRED_CPP)):
         for level in ("-O0", "-O2", "-O3"):
-            file = compile_probes("arm64-probes", compiler, level, "-static")
+            file = compile_probes(machine + "-probes", compiler, level, *options, "-static")
             if not file:
                 continue
-            rows = usdt_rows("validate", file)
+            rows = usdt_rows("validate", file, code=1 if machine == "thumb" else 0)
             assert sorted(r["name"] for r in rows if r["provider"] == "app") == sorted(name for name, _ in fired), (compiler, level)
-            assert all(r["ok"] and r["nop"] == "nop" for r in rows), (compiler, level, [r for r in rows if not r["ok"]])
+            if machine != "thumb":
+                assert all(r["ok"] and r["nop"] in ("nop", "c.nop") for r in rows), (compiler, level, rows)
+            sizes = {r["name"]: [abs(int(a["spec"].split("@")[0].rstrip("f"))) for a in r["args"]] for r in rows}
+            assert sizes["unsigned_ones"] == [1, 2, 4, 8, 1, 1] and sizes["real"] == [4, 8, 4, 8, 4], (compiler, level, sizes)
             assert as_readelf(usdt_rows("list", file)) == readelf_probes(file), (compiler, level)
-            if shutil.which("qemu-aarch64-static"):
-                out = subprocess.run(["qemu-aarch64-static", file, "-"], capture_output=True, text=True).stdout
+            if shutil.which(f"qemu-{emulator}-static"):
+                out = subprocess.run([f"qemu-{emulator}-static", file, "-"], capture_output=True, text=True).stdout
                 assert out == "sum 289, calls 0, i 2\n", (compiler, level, out)
+
+
+@test
+def usdt_header_for_arm64():
+    usdt_header_for("arm64")
+
+
+@test
+def usdt_header_for_riscv64():
+    usdt_header_for("riscv64")
+
+
+@test
+def usdt_header_for_32_bit_arm():
+    usdt_header_for("arm")
+
+
+@test
+def usdt_header_for_thumb():
+    usdt_header_for("thumb")
+
+
+@test
+def usdt_header_for_other_machines():
+    """A machine without probes: a warning says so, unless none are wanted."""
+    if not shutil.which("arm-linux-gnueabihf-gcc"):
+        raise Skip("needs arm-linux-gnueabihf-gcc")
+    old = ("arm-linux-gnueabihf-gcc", "-march=armv5t", "-marm", "-mfloat-abi=soft", "-fsyntax-only", "-Werror", "-I", INCLUDE, "-x", "c", "-")
+    text = "#include <rawbpf/usdt.h>\nint two(int n) { RAWBPF_USDT(app, two, n); return RAWBPF_USDT_ENABLED(app, two); }\n"
+    r = subprocess.run(old, input=text, capture_output=True, text=True)
+    assert r.returncode == 1 and "writes no probes for this machine: -DRAWBPF_USDT_NONE says that none are wanted" in r.stderr, r.stderr[-600:]
+    r = subprocess.run([*old, "-DRAWBPF_USDT_NONE"], input=text, capture_output=True, text=True)
+    assert r.returncode == 0 and not r.stderr, r.stderr[-600:]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // USDT probes, from both sides.
 //
-// Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64, arm64 and riscv64; nothing is linked, no
-// header is generated:
+// Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64, arm64, riscv64 and 32-bit ARM (ARMv7;
+// its kernel probes ARM code only, -marm); nothing is linked, no header is generated:
 //
 //     RAWBPF_USDT(shop, order, id, amount, customer);          // one nop; 0 to 12 arguments
 //
@@ -14,7 +14,8 @@
 //
 // Arguments are integers, enumerators, bools, pointers and arrays (their address), float and double. What is written into the
 // file is <sys/sdt.h>'s: rawbpf usdt, bpftrace, perf and systemtap read it. One name may stand in many places, with other
-// arguments too; all of them with a semaphore, or none. A program without probes: -DRAWBPF_USDT_NONE. Other machines have none.
+// arguments too; all of them with a semaphore, or none. A program without probes: -DRAWBPF_USDT_NONE; another machine's
+// has none either, which a warning says.
 //
 // BPF programs in SEC("usdt/FILE:PROVIDER:NAME") that read those arguments. Beside <rawbpf/bpf.h>, which is included first.
 //
@@ -128,6 +129,15 @@ __weak __hidden int bpf_usdt_arg(void *ctx, __u64 n, long *result) {
 
 #else // a program that is looked at
 
+#if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) && defined(__LP64__)
+#define RAWBPF_USDT_ADDRESS_ ".8byte "
+#elif defined(__ARM_ARCH) && __ARM_ARCH >= 7 && defined(__ARM_EABI__) && !defined(__ARM_BIG_ENDIAN)
+#define RAWBPF_USDT_ADDRESS_ ".4byte "
+#elif !defined(RAWBPF_USDT_NONE)
+#warning "<rawbpf/usdt.h> writes no probes for this machine: -DRAWBPF_USDT_NONE says that none are wanted"
+#define RAWBPF_USDT_NONE
+#endif
+
 #pragma GCC system_header // -Wpedantic would have its say about each use: of statement expressions, of asm in C99
 
 // f(1, a1) f(2, a2) ... for what stands behind the name.
@@ -156,7 +166,7 @@ __weak __hidden int bpf_usdt_arg(void *ctx, __u64 n, long *result) {
 #define RAWBPF_USDT_EACH_(f, ...)                                                                                                \
     RAWBPF_USDT_JOIN(RAWBPF_USDT_JOIN(RAWBPF_USDT_EACH_, RAWBPF_USDT_COUNT_(__VA_ARGS__)), _)(f, __VA_ARGS__)
 
-#if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) && defined(__LP64__) && !defined(RAWBPF_USDT_NONE)
+#ifndef RAWBPF_USDT_NONE
 
 // What stands at a probe. One byte on x86_64: a kernel replaces it by a breakpoint, whatever is around it. The five bytes that
 // Linux 6.18 makes a call of are no good here: that call pushes its way back below the stack pointer, where a function that calls
@@ -239,6 +249,7 @@ template <class T> struct ArgumentKind {
     ".ascii \"@%[a" #i "]\"\n"
 #define RAWBPF_USDT_OPERANDS_(i, x)                                                                                              \
     , [k##i] "n"(RAWBPF_USDT_KIND_(rawbpf_usdt_##i)), [a##i] RAWBPF_USDT_IN_##i##_(rawbpf_usdt_##i)
+#define RAWBPF_USDT_OPERANDS_IN_MEMORY_(i, x) , [k##i] "n"(RAWBPF_USDT_KIND_(rawbpf_usdt_##i)), [a##i] "no"(rawbpf_usdt_##i)
 #define RAWBPF_USDT_IN_1_ "nr"
 #define RAWBPF_USDT_IN_2_ "nr"
 #define RAWBPF_USDT_IN_3_ "nr"
@@ -265,7 +276,7 @@ template <class T> struct ArgumentKind {
     RAWBPF_USDT_NOP_                                                                                                             \
     define ".Lrawbpf_usdt_%=:\n.pushsection .note.stapsdt,\"?o\",\"note\",.Lrawbpf_usdt_%=\n.balign 4\n.4byte 992f-991f, "       \
            "994f-993f, 3\n"                                                                                                      \
-           "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b, _.stapsdt.base, " semaphore "\n"                          \
+           "991: .asciz \"stapsdt\"\n992: .balign 4\n993: " RAWBPF_USDT_ADDRESS_ "990b, _.stapsdt.base, " semaphore "\n"         \
            ".asciz \"" provider "\"\n.asciz \"" name "\"\n" RAWBPF_USDT_EACH_(                                                   \
                RAWBPF_USDT_SPEC_,                                                                                                \
                __VA_ARGS__) ".byte 0\n994: .balign 4\n.popsection\n"                                                             \
@@ -274,16 +285,34 @@ template <class T> struct ArgumentKind {
                             "_.stapsdt.base,1\n.popsection\n.endif\n"
 
 // What a pointer points to has to be in memory when the probe is reached; only then is it said that memory is read, which costs.
+#define RAWBPF_USDT_STATEMENT_(operands, provider, name, define, semaphore, ...)                                                 \
+    if (0 RAWBPF_USDT_EACH_(RAWBPF_USDT_IS_POINTER_, __VA_ARGS__))                                                               \
+        RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore,                                                    \
+                                           __VA_ARGS__)::[none] "n"(0)RAWBPF_USDT_EACH_(operands, __VA_ARGS__)                   \
+                         : "memory");                                                                                            \
+    else                                                                                                                         \
+        RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore,                                                    \
+                                           __VA_ARGS__)::[none] "n"(0)RAWBPF_USDT_EACH_(operands, __VA_ARGS__));
+
+// A value of eight bytes is in two registers of 32-bit ARM, which no reader puts together, and there may be no twelve registers
+// (Thumb with a frame pointer): such a probe's arguments are in memory.
+#ifdef __arm__
+#define RAWBPF_USDT_IS_WIDE_(i, x) | (sizeof(rawbpf_usdt_##i) > 4)
+#define RAWBPF_USDT_CHOOSE_(...)                                                                                                 \
+    if (RAWBPF_USDT_WIDE_(__VA_ARGS__)) {                                                                                        \
+        RAWBPF_USDT_STATEMENT_(RAWBPF_USDT_OPERANDS_IN_MEMORY_, __VA_ARGS__)                                                     \
+    } else {                                                                                                                     \
+        RAWBPF_USDT_STATEMENT_(RAWBPF_USDT_OPERANDS_, __VA_ARGS__)                                                               \
+    }
+#define RAWBPF_USDT_WIDE_(provider, name, define, semaphore, ...)                                                                \
+    ((RAWBPF_USDT_COUNT_(__VA_ARGS__) > 8) RAWBPF_USDT_EACH_(RAWBPF_USDT_IS_WIDE_, __VA_ARGS__))
+#else
+#define RAWBPF_USDT_CHOOSE_(...) RAWBPF_USDT_STATEMENT_(RAWBPF_USDT_OPERANDS_, __VA_ARGS__)
+#endif
 #define RAWBPF_USDT_PROBE_(provider, name, define, semaphore, ...)                                                               \
     do {                                                                                                                         \
         RAWBPF_USDT_EACH_(RAWBPF_USDT_COPY_, __VA_ARGS__)                                                                        \
-        if (0 RAWBPF_USDT_EACH_(RAWBPF_USDT_IS_POINTER_, __VA_ARGS__))                                                           \
-            RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore,                                                \
-                                               __VA_ARGS__)::[none] "n"(0)RAWBPF_USDT_EACH_(RAWBPF_USDT_OPERANDS_, __VA_ARGS__)  \
-                             : "memory");                                                                                        \
-        else                                                                                                                     \
-            RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore, __VA_ARGS__)::[none] "n"(0)RAWBPF_USDT_EACH_(  \
-                RAWBPF_USDT_OPERANDS_, __VA_ARGS__));                                                                            \
+        RAWBPF_USDT_CHOOSE_(provider, name, define, semaphore, __VA_ARGS__)                                                      \
     } while (0)
 #define RAWBPF_USDT_COUNTED_(provider, name, symbol, ...)                                                                        \
     RAWBPF_USDT_PROBE_(provider, name, RAWBPF_USDT_SEMAPHORE_(symbol), symbol, __VA_ARGS__)
@@ -291,6 +320,15 @@ template <class T> struct ArgumentKind {
 #define RAWBPF_USDT_READ_(symbol, into) "movzwl " symbol "(%%rip), %k[" into "]\n"
 #elif defined(__riscv)
 #define RAWBPF_USDT_READ_(symbol, into) "lhu %[" into "], " symbol "\n"
+#elif defined(__arm__)
+#ifdef __thumb__
+#define RAWBPF_USDT_AHEAD_ "4" // how far pc is ahead of the instruction that reads it
+#else
+#define RAWBPF_USDT_AHEAD_ "8"
+#endif
+#define RAWBPF_USDT_READ_(symbol, into)                                                                                          \
+    "movw %[" into "], #:lower16:(" symbol " - (995f + " RAWBPF_USDT_AHEAD_ "))\nmovt %[" into "], #:upper16:(" symbol           \
+    " - (995f + " RAWBPF_USDT_AHEAD_ "))\n995: add %[" into "], pc\nldrh %[" into "], [%[" into "]]\n"
 #else
 #define RAWBPF_USDT_READ_(symbol, into) "adrp %[" into "], " symbol "\nldrh %w[" into "], [%[" into "], #:lo12:" symbol "]\n"
 #endif
