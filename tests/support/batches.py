@@ -15,6 +15,7 @@ batch with room where
   - no name that it declares for itself is declared there, or is called there, or is named as a type or constant there or in
     the project's headers that it includes, and the other way round;
   - all files have the same using-directives outside functions;
+  - all files ask to be optimised in the same way (`#pragma GCC optimize`, which counts until the batch's end);
   - no file defines macros before it includes (they would change what the others' headers say).
 
 With --rename, such a name hinders only where it has to stay what it is. A batch then includes the headers of all its files first, so
@@ -87,6 +88,7 @@ class File:
         self.heard = set()    # such names in the project's headers that it includes
         self.using = set()    # using-directives outside functions
         self.macros = set()
+        self.optimized = set() # what it says by `#pragma GCC optimize`
         self.first = []       # what a batch can include before its files: headers outside #if, as they stand behind #include
         self.shared = not path.endswith(".cpp")  # has something for another file, or that belongs into its namespace
         self.alone = False
@@ -114,6 +116,9 @@ class File:
                 kind = "raw"
             if kind == "directive":
                 conditions += bool(re.match(r"\s*#\s*if", value)) - bool(re.match(r"\s*#\s*endif", value))
+                asked = re.match(r"\s*#\s*pragma\s+GCC\s+optimize\s*\(([^)]*)\)", value)
+                if asked:
+                    self.optimized.add(asked.group(1))
                 name = re.match(r"\s*#\s*define\s+(\w+)", value)
                 if name:
                     self.macros.add(name.group(1))
@@ -265,7 +270,7 @@ class File:
             self.own.update(after for at, after in zip(words, words[1:]) if constant and at == "," and re.match("k[A-Z]", after))
 
     def fits(self, other):
-        return not self.alone and not other.alone and self.leaves(other) and other.leaves(self)
+        return not self.alone and not other.alone and self.optimized == other.optimized and self.leaves(other) and other.leaves(self)
 
     def leaves(self, other):
         """Does the other file mean the same beside this one?"""

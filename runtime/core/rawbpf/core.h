@@ -48,7 +48,7 @@ void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*rel
 
 /* ---- what the program has of this library ---- */
 
-/** Ways to attach programs. A product has all of them (0.15 MB more than with rawbpf_network alone), unless one of its files
+/** Ways to attach programs. A product has all of them (0.14 MB more than with rawbpf_network alone), unless one of its files
    names those that it uses, once and outside of functions:
 
         RAWBPF_PARTS(&rawbpf_network, &rawbpf_tracepoints);

@@ -35,7 +35,14 @@ constexpr uint64_t kStart = 1'000'000'000;
 constexpr uint64_t kTraces = 60;
 constexpr uint32_t kNobody = 4'194'305; // no process has it: the largest is 4194304
 
-uint64_t address_of(int (*function)(int)) { return reinterpret_cast<uint64_t>(function); }
+// Where its first instruction is: a pointer to Thumb code says so in its lowest bit.
+uint64_t address_of(int (*function)(int)) {
+#ifdef __thumb__
+    return reinterpret_cast<uintptr_t>(function) & ~uintptr_t{1};
+#else
+    return reinterpret_cast<uintptr_t>(function);
+#endif
+}
 
 // Traces of all origins, whole ones and others: without their caller, of nobody, unreadable, cut, of a context that isn't
 // checked.

@@ -114,8 +114,14 @@ TEST_CASE("unwind code: what isn't in a file is read from the process") {
     }();
     const auto at = reinterpret_cast<uintptr_t>(made.data());
     const std::vector<CodeMapping> mapped = {{Kind::other, at, at + made.size(), 0, 0}};
-    code.begin(static_cast<uint32_t>(getpid()), mapped);
     Words words{};
+    const Result<Fd> memory = sys::open("/proc/self/mem", O_RDONLY);
+    REQUIRE(memory);
+    if (pread(memory->get(), words.data(), words.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(words.size()) ||
+        words != made)
+        SKIP("this emulator's /proc/self/mem has other addresses");
+    words = {};
+    code.begin(static_cast<uint32_t>(getpid()), mapped);
     REQUIRE(code.read(at, words));
     CHECK(words == made);
 }

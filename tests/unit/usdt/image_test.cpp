@@ -104,6 +104,23 @@ TEST_CASE("usdt image: what can't be made is refused with words") {
     CHECK(refused("shop", {}, EM_S390).find("x86_64, arm64 and riscv64") != std::string::npos);
 }
 
+#ifdef __arm__
+TEST_CASE("usdt provider: no probes are made on this machine, which an error says; nothing is left behind") {
+    const std::vector<std::string> before = test::open_descriptors();
+    {
+        usdt::Provider shop("shop");
+        const auto order = shop.add<int, const char *>("order");
+        const Result<void> loaded = shop.load();
+        REQUIRE(!loaded);
+        CHECK(loaded.error().message().find("only on x86_64, arm64 and riscv64") != std::string::npos);
+        CHECK(!shop.loaded());
+        CHECK(!order.enabled());
+        order(1, "nobody can look");
+        order.fire(1, "nor here");
+    }
+    CHECK(test::open_descriptors() == before);
+}
+#else
 TEST_CASE("usdt provider: loaded, fired, loaded again, unloaded; nothing is left behind") {
     const std::vector<std::string> before = test::open_descriptors();
     {
@@ -146,6 +163,7 @@ TEST_CASE("usdt provider: loaded, fired, loaded again, unloaded; nothing is left
     }
     CHECK(test::open_descriptors() == before);
 }
+#endif
 
 TEST_CASE("usdt header: this program's own probes, as its file tells of them") {
     volatile int number = 7;
@@ -157,6 +175,7 @@ TEST_CASE("usdt header: this program's own probes, as its file tells of them") {
     const sys::Mapping file = sys::map_file("/proc/self/exe").value();
     const elf::Elf elf = elf::Elf::parse(file.bytes(), "this program").value();
     const usdt::Notes notes = usdt::read_notes(elf).value();
+    const std::string_view plain_types = sizeof(void *) == 8 ? "s32 u64 f64 u8 u64 " : "s32 u32 f64 u8 u32 ";
     int plain = 0, lazy = 0;
     for (const usdt::Site &site : notes.sites) {
         if (site.provider != "unit_tests") continue;
@@ -166,12 +185,14 @@ TEST_CASE("usdt header: this program's own probes, as its file tells of them") {
             CHECK(argument.problem.empty());
             types.append(usdt::type_name(argument)).append(" ");
         }
-        plain += site.name == "plain" && site.semaphore == 0 && types == "s32 u64 f64 u8 u64 ";
+        plain += site.name == "plain" && site.semaphore == 0 && types == plain_types;
         lazy += site.name == "lazy" && site.semaphore != 0 && types == "s32 ";
         const std::optional<uint64_t> at = elf.file_offset(site.address);
         REQUIRE(at);
+#ifndef __thumb__ // which 32-bit ARM's kernel doesn't probe
         CHECK(usdt::nop_at(file.bytes().subspan(*at), elf.machine(), false)
                   .kind.ends_with("nop")); // riscv64's may have two bytes: c.nop
+#endif
     }
     CHECK(plain >= 1);
     CHECK(lazy >= 1);
