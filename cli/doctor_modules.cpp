@@ -6,6 +6,7 @@
 
 #include "cli/console.h"
 #include "cli/object_file.h"
+#include "programs/doctor/context.h"
 #include "programs/doctor/module.h"
 #include "programs/doctor/runtime.h"
 #include "programs/usdt/binary.h"
@@ -83,10 +84,12 @@ struct Examination {
             if (!text.empty()) text += '\n';
             append_process_text(text, pid, modules, anonymous, compiled.text);
             for (const doctor::Runtime &runtime : runtimes) append_runtime_text(text, runtime);
+            doctor::append_context_text(text, static_cast<uint32_t>(pid));
         } else {
             for (const doctor::Module &module : modules) append_module_json(text, module, pid);
             for (const doctor::Runtime &runtime : runtimes) append_runtime_json(text, runtime, pid);
             if (anonymous != 0 || !compiled.text.empty()) doctor::append_compiled_json(text, pid, anonymous, compiled.text);
+            doctor::append_context_json(text, static_cast<uint32_t>(pid));
         }
         return {};
     }

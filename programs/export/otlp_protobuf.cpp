@@ -8,6 +8,7 @@
 
 #include "programs/export/otlp.h"
 #include "programs/render/protobuf.h"
+#include "programs/render/protobuf_fields.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/fail.h"
 
@@ -15,6 +16,8 @@ namespace rawbpf::inline v0::telemetry {
 namespace {
 
 using render::Message;
+using render::next_field;
+using render::ProtobufField;
 
 std::string_view chars_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
@@ -52,42 +55,6 @@ void put_span(Message &one, const Span &span) {
                     [&](Message &status) { status.text(2, span.status_message).number(3, static_cast<uint64_t>(span.status)); });
 }
 
-// ---- the answer
-// -----------------------------------------------------------------------------------------------------------------
-
-Result<uint64_t> varint(ByteReader &in) {
-    const size_t start = in.offset();
-    uint64_t value = 0;
-    for (int shift = 0; shift < 70; shift += 7) {
-        const auto byte = TRY(in.read<uint8_t>());
-        if (shift == 63 && byte > 1) break;
-        value |= uint64_t{byte & 0x7fu} << shift;
-        if (byte < 0x80) return value;
-    }
-    return Unexpected(in.error_at(start, "a number of more than 64 bits"));
-}
-
-struct Field {
-    uint64_t number = 0;
-    uint64_t value = 0; // of types 0, 1 and 5
-    Bytes bytes;        // of type 2
-    unsigned type = 0;
-};
-Result<Field> next_field(ByteReader &in) {
-    const size_t start = in.offset();
-    const uint64_t key = TRY(varint(in));
-    Field field{key >> 3, 0, {}, static_cast<unsigned>(key & 7)};
-    if (field.number == 0) return Unexpected(in.error_at(start, "a field without a number"));
-    switch (field.type) {
-    case 0: field.value = TRY(varint(in)); break;
-    case 1: TRY(in.skip(8)); break;
-    case 2: field.bytes = TRY(in.take(TRY(varint(in)))); break;
-    case 5: TRY(in.skip(4)); break;
-    default: return Unexpected(in.error_at(start, "no type of a field"));
-    }
-    return field;
-}
-
 } // namespace
 
 std::string otlp_protobuf(const Resource &resource, std::span<const Span> spans) {
@@ -106,14 +73,14 @@ Result<std::optional<PartialSuccess>> read_response_protobuf(std::string_view bo
     std::optional<PartialSuccess> partial;
     ByteReader in(bytes_of(body), "the receiver's answer");
     while (!in.done()) {
-        const Field outer = TRY(next_field(in));
-        if (outer.number != 1 || outer.type != 2) continue;
+        const ProtobufField outer = TRY(next_field(in));
+        if (!outer.is_bytes(1)) continue;
         if (!partial) partial.emplace(); // one that comes in two parts is put together
         ByteReader within(outer.bytes, "the receiver's partial_success");
         while (!within.done()) {
-            const Field field = TRY(next_field(within));
+            const ProtobufField field = TRY(next_field(within));
             if (field.number == 1 && field.type == 0) partial->rejected = static_cast<int64_t>(field.value) < 0 ? 0 : field.value;
-            if (field.number == 2 && field.type == 2) partial->message = chars_of(field.bytes);
+            if (field.is_bytes(2)) partial->message = field.text();
         }
     }
     // "The server MUST leave it unset in case of success"; an empty one is what some send instead.
