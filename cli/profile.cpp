@@ -95,6 +95,14 @@ constexpr Option kOptions[] = {
     {.name = "language",
      .help = "of processes that run an interpreter (Python, PHP, Ruby), show only the functions of the script",
      .excludes = "languages"},
+    {.name = "label",
+     .kind = OptionKind::text,
+     .repeatable = true,
+     .argument = "KEY",
+     .help = "label each sample with KEY's value, and tell stacks apart by it; once for each key. KEY is trace_id or span_id (of "
+             "the request that the thread works on), a key of its attributes (http_route), or an attribute of the process "
+             "(service.name). Programs publish these for observers as OpenTelemetry specifies it (process context and thread "
+             "context); rawbpf doctor -p PID shows which keys a process has"},
     {.name = "jvm-perfmap",
      .help =
          "ask each Java virtual machine that is met for the names of its compiled code, as jcmd PID Compiler.perfmap does (JDK "
@@ -159,6 +167,8 @@ constexpr Example kExamples[] = {
      "the functions that cause disk requests, one request in ten"},
     {"sudo rawbpf profile --off-cpu --min-wait 1ms -f svg -o waits.svg -- make",
      "where a command, and all processes that it starts, wait"},
+    {"sudo rawbpf profile --label http_route -f svg -o routes.svg -p 1234",
+     "a process by the routes of its requests, if it publishes an OpenTelemetry context"},
     {"sudo rawbpf profile --live", "the hottest functions of the whole machine, redrawn every second"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
     {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234",
@@ -255,6 +265,19 @@ Result<void> check_off_cpu(const Arguments &a) {
     return {};
 }
 
+// Labels are for formats that have a place for them, and come from our own program.
+Result<void> check_labels(const Arguments &a) {
+    if (!a.has(option("label"))) return {};
+    const auto keys = a.all(option("label"));
+    for (const std::string_view key : keys)
+        if (key.empty()) return wrong_usage("--label: a key has a name", "--label trace_id, --label service.name");
+    if (has_own_program(a))
+        return wrong_usage("--label needs rawbpf's own BPF program, and --object names another one", "leave one of them out");
+    if (a.text(option("format")) == "perf-script")
+        return wrong_usage("-f perf-script has no place for labels", "-f json and -f pprof have each sample's labels");
+    return {};
+}
+
 // Checks that the rows of the option table can't express.
 Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
@@ -267,6 +290,7 @@ Result<CommandOutput> check(const Arguments &a) {
     TRY(check_as_root(a, option("as-root")));
     CommandOutput command_output = TRY(place_command_output(a, output_ids(kOptions)));
     TRY(check_off_cpu(a));
+    TRY(check_labels(a));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
     if (a.has(option("live"))) {
@@ -326,6 +350,8 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.unwind = choice.by;
     o.unwind_memory = choice.memory;
     o.depth = a.has(option("off-cpu")) && !a.has(option("depth")) ? 127 : choice.depth;
+    const auto keys = a.all(option("label"));
+    o.labels.assign(keys.begin(), keys.end());
     o.ask_jvms = a.has(option("jvm-perfmap"));
     if (a.has(option("native"))) o.language_view = processes::ScriptView::native;
     if (a.has(option("language"))) o.language_view = processes::ScriptView::language;

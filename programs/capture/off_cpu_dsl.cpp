@@ -160,7 +160,7 @@ struct Emit {
         if (tool.fill) tool.fill(f);
         take_kernel_stack(f, place, UnwindContext::other, tool.want_kernel);
         const auto walked = take_user_stack(f, place, {UnwindContext::other, n.pid, tool.unwinder, tool.want_user});
-        if (walked && tool.list) tool.list(f, place, n.pid, zero);
+        if (tool.list) tool.list(f, place, n.pid, zero);
         if (walked && tool.walked) tool.walked(f, *walked, zero);
     }
 
@@ -193,7 +193,11 @@ struct Emit {
         add_frames(offsetof(RecordHead, user_bytes), user_frames(tool.unwind));
         if (tool.list) {
             f.load<uint32_t>(r1, place.at(offsetof(RecordHead, ending)));
+            f.mov(r2, r1);
             f.rsh(r1, 16); // RAWBPF_LANGUAGE_WORDS
+            f.and_(r1, 0x1ff);
+            f.rsh(r2, 25); // RAWBPF_LABEL_WORDS
+            f.add(r1, r2);
             f.if_(r1 <= runtime(tool.most_listed), [&] {
                 f.lsh(r1, 3);
                 f.add(r9, r1);

@@ -63,8 +63,8 @@ struct OffCpuTool {
     std::function<void(Code &, const ThreadNumbers &, Label stranger)> choose = {};
     /// The thread leaves: what the record holds beside its head. r8 the head. May be empty. r6 to r9 have to stay.
     std::function<void(Code &)> fill = {};
-    /// Behind the stacks, with a walk by tables: so many words more, whose number goes into the upper half of the head's ending
-    /// (RAWBPF_LANGUAGE_WORDS). `zero` (u32) is 0; r8 the head, r9 bytes of stacks so far. r6 to r8 have to stay. May be empty.
+    /// Behind the stacks: so many words more, whose number goes into the upper half of the head's ending (RAWBPF_LANGUAGE_WORDS,
+    /// RAWBPF_LABEL_WORDS). `zero` (u32) is 0; r8 the head, r9 bytes of stacks so far. r6 to r8 have to stay. May be empty.
     std::function<void(Code &, const RecordPlace &, const Slot &pid, const Slot &zero)> list = {};
     uint32_t most_listed = 0; ///< words
     /// Behind the stacks, with a walk by tables. `zero` (u32) is 0. r6 has to stay, r7 too; r8 and r9 may go. May be empty.

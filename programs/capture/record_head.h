@@ -18,8 +18,10 @@
 #define RAWBPF_STACK_FRAMES 127
 #define RAWBPF_STACK_BYTES (RAWBPF_STACK_FRAMES * 8)
 
-/// Of RecordHead.ending: words of an interpreter's frames (programs/languages), which end the record.
-#define RAWBPF_LANGUAGE_WORDS(ending) ((ending) >> 16)
+/// Of RecordHead.ending: words of an interpreter's frames (programs/languages), and words of the running request's labels
+/// (programs/labels), which end the record, in this order.
+#define RAWBPF_LANGUAGE_WORDS(ending) ((ending) >> 16 & 0x1ff)
+#define RAWBPF_LABEL_WORDS(ending) ((ending) >> 25)
 
 #ifdef __cplusplus
 namespace rawbpf::inline v0 {

@@ -2,6 +2,7 @@
 // nowhere is an error, and a payload is believed only when its time is the same behind it as before.
 #include "programs/labels/process_context.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -146,8 +147,8 @@ Result<ProcessContext> read_context(languages::Pages &pages, uint64_t address) {
         const bool whole = memory.read(header.payload, payload);
         if (TRY(published_at(pages, address)) != header.published_ns) continue;
         if (!fits)
-            return fail(Errc::bad_input, "the OTEL_CTX mapping at {:#x} has a payload of {} bytes; rawbpf reads up to {}", address,
-                        header.payload_size, kMostPayload);
+            return fail(Errc::bad_input, "the OTEL_CTX mapping at {:#x} has a payload of {} bytes; rawbpf reads up to {}",
+                        address, header.payload_size, kMostPayload);
         if (!whole) return fail(Errc::bad_input, "the payload at {:#x} of the OTEL_CTX mapping can't be read", header.payload);
         ProcessContext out = TRY(parse_context(payload));
         out.published_ns = header.published_ns;

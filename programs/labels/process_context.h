@@ -31,9 +31,9 @@ inline constexpr size_t kMostValue = 1024;        ///< bytes of a value; what is
 /// What a process published.
 struct ProcessContext {
     using Pairs = std::vector<std::pair<std::string, std::string>>;
-    uint64_t published_ns = 0; ///< another number for each update
-    Pairs attributes;          ///< of the resource, then the others; lists and maps are left out
-    std::string schema;        ///< threadlocal.schema_version; empty: threads have no context
+    uint64_t published_ns = 0;     ///< another number for each update
+    Pairs attributes;              ///< of the resource, then the others; lists and maps are left out
+    std::string schema;            ///< threadlocal.schema_version; empty: threads have no context
     std::vector<std::string> keys; ///< threadlocal.attribute_key_map: a thread's keys by their numbers
 
     /// Whether threads have a context that is read here.
@@ -45,8 +45,8 @@ struct ProcessContext {
 /// Where mappings of that name begin, by the text of /proc/PID/maps. PURE.
 [[nodiscard]] std::vector<uint64_t> context_mappings(std::string_view maps);
 
-/// When what is at `address` was published; 0: it is being changed. `pages`: the process's memory as it is now. Errors: bad_input,
-/// where there is no header of this version.
+/// When what is at `address` was published; 0: it is being changed. `pages`: the process's memory as it is now. Errors:
+/// bad_input, where there is no header of this version.
 [[nodiscard]] Result<uint64_t> published_at(languages::Pages &pages, uint64_t address);
 
 /// Reads the context at `address`, whole: between two looks at its time that are the same. Errors: bad_input; busy, where it

@@ -14,7 +14,7 @@
 namespace rawbpf::inline v0::languages {
 
 Result<ProcessPages> ProcessPages::open(uint32_t pid) {
-    sys::Because why("an interpreter's structures: which of their words say what");
+    sys::Because why("a process's memory: may we read it?");
     (void)TRY(sys::open(format("/proc/{}/mem", pid), O_RDONLY)); // whether we may
     return ProcessPages(pid);
 }

@@ -117,6 +117,7 @@ struct Runtime {
 [[nodiscard]] std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes);
 
 /// What is added to the file's addresses where it is mapped at `start` from `offset` on; nullopt: no code of it lies there.
+[[nodiscard]] std::optional<uint64_t> bias_of(std::span<const elf::Segment> code, uint64_t start, uint64_t offset);
 [[nodiscard]] std::optional<uint64_t> bias_of(const Interpreter &file, uint64_t start, uint64_t offset);
 
 /// The same way in a process whose addresses are `bias` more.

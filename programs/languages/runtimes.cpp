@@ -21,7 +21,11 @@ std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
 }
 
 std::optional<uint64_t> bias_of(const Interpreter &file, uint64_t start, uint64_t offset) {
-    for (const elf::Segment &segment : file.code) {
+    return bias_of(file.code, start, offset);
+}
+
+std::optional<uint64_t> bias_of(std::span<const elf::Segment> code, uint64_t start, uint64_t offset) {
+    for (const elf::Segment &segment : code) {
         const uint64_t first = segment.offset / 4096 * 4096;
         if (offset < first || offset >= segment.offset + segment.file_size) continue;
         return start - (offset + (segment.address - segment.offset));

@@ -18,6 +18,7 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/mix_dsl.h"
+#include "programs/languages/thread_pointer_dsl.h"
 #include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0 {
@@ -484,11 +485,7 @@ void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
     f.load<uint32_t>(r1, STATE(process.flags));
     f.and_(r1, LANGUAGE_BY_THREAD);
     f.if_(r1 != 0, [&] {
-        f.call(helper::get_current_task);
-        if (arch_ == Arch::arm64)
-            f.read_field<uint64_t>(r1, r0, "task_struct.thread.uw.tp_value");
-        else
-            f.read_field<uint64_t>(r1, r0, "task_struct.thread.fsbase");
+        load_thread_pointer(f, arch_);
         f.add(r7, r1);
         f.load<uint32_t>(r2, STATE(process.flags));
         f.and_(r2, LANGUAGE_LEARN);

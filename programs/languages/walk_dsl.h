@@ -14,6 +14,7 @@
 #include "programs/capture/record_dsl.h"
 #include "programs/capture/rings_dsl.h"
 #include "programs/languages/layout.h"
+#include "programs/languages/thread_pointer_dsl.h"
 
 namespace rawbpf::inline v0 {
 
@@ -35,7 +36,7 @@ class LanguageWalk {
     void walk(Code &f, const RecordPlace &place, const How &how);
 
     /// Machines of which it is known where the kernel keeps a thread's pointer.
-    [[nodiscard]] static constexpr bool knows(Arch arch) { return arch == Arch::x86_64 || arch == Arch::arm64; }
+    [[nodiscard]] static constexpr bool knows(Arch arch) { return knows_thread_pointer(arch); }
     static constexpr uint32_t kMostWords = 2 * LANGUAGE_FRAMES;
     static constexpr uint32_t kMostBytes = kMostWords * 8;
 

@@ -30,12 +30,13 @@ bool missed(int32_t bytes) { return bytes < 0; }
 
 uint64_t hash_of(const InternedSample &sample) {
     uint64_t hash = mix(uint64_t{sample.kernel} << 32 | sample.user);
-    return mix(hash_bytes(hash + sample.pid, sample.comm, sizeof sample.comm));
+    return mix(hash_bytes(hash + sample.pid + (uint64_t{sample.labels} << 32), sample.comm, sizeof sample.comm));
 }
 
 bool counts_as(const InternedSample &a, const InternedSample &b) {
-    return a.kernel == b.kernel && a.user == b.user && a.pid == b.pid && missed(a.kernel_bytes) == missed(b.kernel_bytes) &&
-           missed(a.user_bytes) == missed(b.user_bytes) && std::memcmp(a.comm, b.comm, sizeof a.comm) == 0;
+    return a.kernel == b.kernel && a.user == b.user && a.pid == b.pid && a.labels == b.labels &&
+           missed(a.kernel_bytes) == missed(b.kernel_bytes) && missed(a.user_bytes) == missed(b.user_bytes) &&
+           std::memcmp(a.comm, b.comm, sizeof a.comm) == 0;
 }
 
 } // namespace

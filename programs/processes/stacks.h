@@ -114,6 +114,7 @@ struct InternedSample {
     uint32_t kernel = kNone, user = kNone; ///< nodes
     bool kernel_thread = false;            ///< has no user stack to miss
     uint8_t ending = kNoEnding;            ///< UNWIND_ENDED_...: why the walk of the user stack ended
+    uint32_t labels = 0;                   ///< their number (label_sets.h); 0: none
     uint32_t origin = 0;                   ///< what else its owner wants to know of it; doesn't tell samples apart
     char comm[16] = {};
 };

@@ -108,6 +108,7 @@ NamedSample Deliverer::name(const processes::InternedSample &sample) {
     out.tid = sample.tid;
     out.cpu = sample.cpu;
     out.weight = sample.weight;
+    if (label_sets_) out.labels = (*label_sets_)[sample.labels];
     out.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
     out.kernel_bytes = static_cast<uint32_t>(std::max(sample.kernel_bytes, 0));
     out.user_bytes = static_cast<uint32_t>(std::max(sample.user_bytes, 0));

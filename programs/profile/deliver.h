@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "programs/processes/early_ends.h"
+#include "programs/processes/label_sets.h"
 #include "programs/processes/namer.h"
 #include "programs/processes/stack_ends.h"
 #include "programs/processes/stacks.h"
@@ -29,6 +30,8 @@ class Deliverer {
 
     /// Delivery::counted: from the beginning, stacks of different threads are counted apart.
     void keep_threads_apart() { counts_.keep_threads_apart(); }
+    /// From the beginning: what samples' labels are. It must outlive this.
+    void label_by(const processes::LabelSets &sets) { label_sets_ = &sets; }
     /// From the beginning: samples are waits, so their kernel stacks begin at the scheduler.
     void expect_waits() { waits_ = true; }
 
@@ -65,6 +68,7 @@ class Deliverer {
     Delivery delivery_;
     bool names_, waits_ = false;
     Sink &sink_;
+    const processes::LabelSets *label_sets_ = nullptr;
     Clock clock_;
     uint32_t most_frames_ = RAWBPF_STACK_FRAMES;
     std::vector<processes::InternedSample> pending_;

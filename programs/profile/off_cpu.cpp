@@ -41,7 +41,7 @@ class AtSwitches final : public OffCpu {
         program.wide_state = TRY_IN(has_wide_state(), "--off-cpu");
         const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
         head_at_ = waiting_record_at(unwind);
-        spec_ = TRY(object_of(off_cpu_unit(program, unwind, options.languages)));
+        spec_ = TRY(object_of(off_cpu_unit(program, unwind, options.languages, options.labels ? &*options.labels : nullptr)));
         complete_unwind_maps(spec_);
         TRY(size_maps(spec_, options));
         return spec_;

@@ -48,6 +48,7 @@ struct Generator {
     const OffCpuProgram &options;
     const UnwindProgramOptions *unwind;
     bool languages;
+    const LabelParts *labels;
     const ProfileConfig &config = options.config;
     const Rings rings{b, "profile_ring", PROFILE_RINGS, 1 << 18};
     MapRef counts = b.percpu_array<OffCpuCounts>("profile_counts", 1);
@@ -55,6 +56,7 @@ struct Generator {
     uint64_t half_of_ring = uint64_t{config.wakeup_bytes} * 2; // more than that is never filled with copies
     std::optional<Unwinder> unwinder{};
     std::optional<LanguageWalk> language_walk{};
+    std::optional<LabelReading> label_reading{};
 
     void maps() {
         if (config.filter_pid) pids = b.hash<uint32_t, uint8_t>("profile_pids", 1024);
@@ -62,6 +64,7 @@ struct Generator {
         if (config.filter_cgroup) cgroup = b.cgroup_array("profile_cgroup", 1);
         if (unwind) unwinder.emplace(b, *unwind);
         if (unwind && languages) language_walk.emplace(b);
+        if (labels) label_reading.emplace(b, *labels);
         // Room for frames before the copy, too: none are sent, but the verifier is told of them by copy_stack().
         const uint32_t copy = kCopyValue + (RAWBPF_STACK_FRAMES + user_frames(unwind)) * static_cast<uint32_t>(sizeof(uint64_t));
         if (unwind && unwind->copies && half_of_ring >= copy)
@@ -104,10 +107,12 @@ struct Generator {
         tool.min_wait_ns = options.min_wait_ns;
         tool.unwinder = unwinder ? &*unwinder : nullptr;
         tool.unwind = unwind;
-        if (language_walk) {
-            tool.most_listed = LanguageWalk::kMostWords;
-            tool.list = [this](Code &f, const RecordPlace &place, const Slot &pid, const Slot &zero) {
-                language_walk->walk(f, place, {pid, zero, &rings, uint64_t{place.room} * 8});
+        const uint32_t most_language = language_walk ? LanguageWalk::kMostWords : 0;
+        if (language_walk || label_reading) {
+            tool.most_listed = most_language + (label_reading ? uint32_t{LABEL_ROOM_WORDS} : 0);
+            tool.list = [this, most_language](Code &f, const RecordPlace &place, const Slot &pid, const Slot &zero) {
+                if (language_walk) language_walk->walk(f, place, {pid, zero, &rings, uint64_t{place.room} * 8});
+                if (label_reading) label_reading->read(f, place, {pid, (uint64_t{place.room} + most_language) * 8});
             };
         }
         tool.choose = [this](Code &f, const ThreadNumbers &n, Label stranger) { choose(f, n, stranger); };
@@ -199,9 +204,9 @@ struct Generator {
 
 } // namespace
 
-Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind, bool languages) {
+Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind, bool languages, const LabelParts *labels) {
     Builder b("profile_off_cpu");
-    Generator make{b, options, unwind, languages};
+    Generator make{b, options, unwind, languages, labels};
     make.maps();
     make.at_switch();
     if (make.followed) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "asm/unit.h"
+#include "programs/labels/read_dsl.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/program.h"
 
@@ -47,8 +48,9 @@ struct OffCpuProgram {
 /// while its record's t_ns isn't 0), profile_blank, and profile_pids and profile_cgroup as profile_unit() has them. Where the
 /// walk makes copies also profile_copies. With `follow` also "profile_fork" and "profile_exit", and profile_followed. All need
 /// the kernel's BTF. With `unwind` what Unwinder declares.
-/// With `languages`, too, what LanguageWalk declares: interpreters' frames follow the stacks.
+/// With `languages`, too, what LanguageWalk declares: interpreters' frames follow the stacks. With `labels` what LabelReading
+/// declares: the running request's labels follow, as they were when the thread left.
 [[nodiscard]] Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind = nullptr,
-                                bool languages = false);
+                                bool languages = false, const LabelParts *labels = nullptr);
 
 } // namespace rawbpf::inline v0

@@ -28,8 +28,8 @@ namespace rawbpf::inline v0 {
 
 namespace {
 
-/// What each CPU has for itself where stacks are walked by tables: ProfileCpu, and what the walk keeps, and room for deeper
-/// stacks.
+/// What each CPU has for itself where stacks are walked by tables, or labels follow them: ProfileCpu, and what the walk keeps,
+/// and room for deeper stacks.
 struct UnwindingCpu {
     ProfileCounts counts;
     UnwindScratch<> walk;
@@ -37,11 +37,12 @@ struct UnwindingCpu {
     uint64_t frames[RAWBPF_STACK_FRAMES + UNWIND_MAX_FRAMES];
     std::byte copy[Unwinder::kCopyBytes];         ///< of the stack; it follows the frames that are there
     uint64_t languages[LanguageWalk::kMostWords]; ///< room for an interpreter's frames, which follow all that
+    uint64_t labels[LABEL_ROOM_WORDS];            ///< and for labels, which follow those
 };
 static_assert(offsetof(UnwindingCpu, frames) - offsetof(UnwindingCpu, record) == offsetof(ProfileScratch, frames));
 
 // What tells samples apart: process, thread's name, addresses, and how complete they are.
-CountedRecord counted_record(const StackCountingOptions &options, bool unwinds, bool languages) {
+CountedRecord counted_record(const StackCountingOptions &options, bool unwinds, bool languages, bool labels) {
     CountedRecord out;
     out.key = offsetof(ProfileRecord, key);
     out.unknown = {offsetof(RecordHead, ending), 4};
@@ -56,8 +57,8 @@ CountedRecord counted_record(const StackCountingOptions &options, bool unwinds, 
         out.words.push_back({static_cast<int32_t>(offsetof(RecordHead, comm) + at), 8});
     out.frames.push_back({offsetof(ProfileScratch, frames),
                           RAWBPF_STACK_FRAMES + (unwinds ? uint32_t{UNWIND_MAX_FRAMES} : uint32_t{RAWBPF_STACK_FRAMES}) +
-                              (languages ? LanguageWalk::kMostWords : 0),
-                          [](Code &f) { f.mov(r1, r9); }}); // of both stacks, one behind the other
+                              (languages ? LanguageWalk::kMostWords : 0) + (labels ? uint32_t{LABEL_MOST_WORDS} : 0),
+                          [](Code &f) { f.mov(r1, r9); }}); // of both stacks and what follows, one behind the other
     return out;
 }
 
@@ -75,15 +76,18 @@ void jump_unless_named(Code &f, const ProfileConfig &config, Label other) {
 }
 
 Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind, const StackCountingOptions *counting,
-                  bool languages) {
+                  bool languages, const LabelParts *labels) {
     Builder b("profile_dsl");
     const Rings rings(b, "profile_ring", PROFILE_RINGS, 1 << 18);
+    const bool roomy = unwind || labels;
     const MapRef counts =
-        unwind ? b.percpu_array<UnwindingCpu>("profile_counts", 1) : b.percpu_array<ProfileCpu>("profile_counts", 1);
+        roomy ? b.percpu_array<UnwindingCpu>("profile_counts", 1) : b.percpu_array<ProfileCpu>("profile_counts", 1);
     std::optional<Unwinder> unwinder;
     if (unwind) unwinder.emplace(b, *unwind);
     std::optional<LanguageWalk> language_walk;
     if (unwind && languages) language_walk.emplace(b);
+    std::optional<LabelReading> label_reading;
+    if (labels) label_reading.emplace(b, *labels);
     std::optional<StackCounting> stage;
     if (counting) stage.emplace(b, *counting);
 
@@ -155,7 +159,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     }
 
     f.mov(r8, r7);
-    f.add(r8, runtime(unwind ? offsetof(UnwindingCpu, record) : offsetof(ProfileCpu, scratch)));
+    f.add(r8, runtime(roomy ? offsetof(UnwindingCpu, record) : offsetof(ProfileCpu, scratch)));
     RecordPlace place;
     place.frames = offsetof(ProfileScratch, frames);
     place.room = RAWBPF_STACK_FRAMES + UNWIND_MAX_FRAMES;
@@ -172,9 +176,10 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     take_user_stack(f, place, user);
     if (language_walk)
         language_walk->walk(f, place, {pid, zero, &rings, offsetof(UnwindingCpu, languages) - offsetof(UnwindingCpu, frames)});
+    if (label_reading) label_reading->read(f, place, {pid, offsetof(UnwindingCpu, labels) - offsetof(UnwindingCpu, frames)});
 
     if (stage)
-        stage->count(f, zero, counted_record(*counting, unwind != nullptr, language_walk.has_value()), done);
+        stage->count(f, zero, counted_record(*counting, unwind != nullptr, language_walk.has_value(), labels != nullptr), done);
     else
         f.store<uint64_t>(key, 0);
     f.add(r9, sizeof(ProfileRecord));

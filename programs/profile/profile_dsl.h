@@ -5,6 +5,7 @@
 
 #include "asm/builder.h"
 #include "programs/capture/counting.h"
+#include "programs/labels/read_dsl.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/program.h"
 
@@ -16,10 +17,12 @@ namespace rawbpf::inline v0 {
 /// completed in the spec), unwind_rules and unwind_processes, and RecordHead::ending says how each walk ended.
 /// With `languages` (and `unwind`), the frames of interpreters follow the stacks (programs/languages): then also
 /// language_processes, language_codes and language_state.
+/// With `labels`, the running request's follow (programs/labels): then also label_processes.
 /// With `counting`, samples whose stacks were sent before are only counted (counting_dsl.h): then also profile_stacks (to be
 /// completed in the spec), and ProfileRecord::key.
 [[nodiscard]] Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind = nullptr,
-                                const StackCountingOptions *counting = nullptr, bool languages = false);
+                                const StackCountingOptions *counting = nullptr, bool languages = false,
+                                const LabelParts *labels = nullptr);
 
 /// To `other` where the current thread doesn't have the name that `config` asks for. r0 to r5 are gone.
 void jump_unless_named(Code &f, const ProfileConfig &config, Label other);

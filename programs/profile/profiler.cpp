@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "programs/processes/following.h"
+#include "programs/processes/request_labels.h"
 #include "programs/profile/capture.h"
 #include "programs/profile/clocks.h"
 #include "programs/profile/counts.h"
@@ -49,6 +50,7 @@ constexpr int kTickMs = 100, kFirstTickMs = 5;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBeforehandNs = 300'000'000; // for tables of what runs already; the help says so
 constexpr size_t kMostNodes = 1 << 20;          // of the stack tree, before it starts anew; about 20 MB
+constexpr size_t kMostLabelSets = 1 << 16;      // likewise; ids of requests come once each
 constexpr size_t kWriteAt = 64 << 10;           // bytes of capture waiting
 constexpr size_t kAtOnce = 16384;               // samples that are taken before anything else is looked at
 
@@ -69,6 +71,7 @@ class Run {
           counting_([this](const InternedSample *sample, uint64_t more) { take_counted(sample, more); }),
           session_(observed(options_)), clocks_(setup) {
         following_.symbols().set_debug_info(options_.debug_info);
+        deliverer_.label_by(labels_.sets());
         if (options_.per_thread) deliverer_.keep_threads_apart();
         if (options_.off_cpu) deliverer_.expect_waits();
     }
@@ -107,6 +110,7 @@ class Run {
             TRY(following_.walk_scripts(object_));
             following_.scripts().show(options_.language_view);
         }
+        if (loaded.program.labels) TRY(labels_.start(object_, options_.labels));
         pids_ = object_.find_map("profile_pids");
         program_ = object_.find_program("profile");
         if (!program_) return fail(Errc::internal, "no program profile");
@@ -210,11 +214,12 @@ class Run {
         TRY(following_.tick([this] { (void)read(); }));
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
-        TRY(counting_.tick(now, table_.remaps()));
+        TRY(labels_.tick(now));
+        TRY(counting_.tick(now, table_.remaps() + labels_.changes()));
         TRY(deliverer_.flush(now));
         if (options_.max_cpu > 0) TRY(keep_within_budget(now));
         if (writer_.waiting() >= kWriteAt) TRY(writer_.flush());
-        if (tree_.nodes().size() > kMostNodes) TRY(start_anew());
+        if (tree_.nodes().size() > kMostNodes || labels_.sets().size() > kMostLabelSets) TRY(start_anew());
         Progress progress;
         progress.seconds = static_cast<double>(now - start_ns_) / 1e9;
         progress.samples = deliverer_.shown();
@@ -267,11 +272,12 @@ class Run {
         if (only_begun) return samples_.keep_begun(*sample);
         if (wait) samples_.take_begun(*sample, sample->taken_ns = wait->left_ns);
         InternedSample interned = samples_.intern(*sample);
+        interned.labels = labels_.of(sample->head.pid, sample->labels);
         interned.weight = clocks_.weight(sample->head.cpu, sample->head.t_ns);
         if (wait) interned.t_ns = wait->left_ns, interned.weight = wait->waited_ns;
         counting_.met(sample->key, &interned);
         deliverer_.add(interned);
-        if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
+        if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules(), labels_.sets());
     }
 
     /// So many samples like one that was taken.
@@ -304,6 +310,7 @@ class Run {
         TRY(counting_.start_anew()); // its samples are numbers of the tree
         TRY(deliverer_.finish());
         tree_.clear();
+        labels_.sets().clear();
         return {};
     }
 
@@ -389,6 +396,8 @@ class Run {
         outcome_.ledger.languages = following_.scripts().counts();
         outcome_.learnt = following_.scripts().learnt();
         for (std::string &warning : following_.scripts().warnings()) outcome_.warnings.push_back(std::move(warning));
+        for (const std::string &found : labels_.found()) outcome_.learnt.push_back(found);
+        for (std::string &warning : labels_.warnings()) outcome_.warnings.push_back(std::move(warning));
         outcome_.ended_early = deliverer_.early_ends().list();
         outcome_.advice = deliverer_.early_ends().advice(table_.modules(), remedy(options_));
         for (std::string &warning : following_.warnings()) outcome_.warnings.push_back(std::move(warning));
@@ -410,6 +419,7 @@ class Run {
     LoadedObject object_; // what follows walks by its maps
     Following following_;
     ProcessTable &table_ = following_.table();
+    RequestLabels labels_{table_};
     StackTree tree_;
     Samples samples_;
     Namer namer_;

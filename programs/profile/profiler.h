@@ -57,6 +57,9 @@ struct ProfileOptions {
     /// Of interpreters (Python): their functions in the place of the interpreter's own, or one side alone. Needs unwinding by
     /// tables and bpf_loop (5.17); a clock's samples and waits have them, events not yet.
     processes::ScriptView language_view = processes::ScriptView::both;
+    /// Of processes and threads with an OpenTelemetry context: the values of these keys are the samples' labels, and tell stacks
+    /// apart. "trace_id", "span_id", and keys of the context. Empty: none is read.
+    std::vector<std::string> labels;
     bool ask_jvms = false; ///< for the names of their compiled code
     bool kernel_stacks = true;
     bool user_stacks = true;

@@ -64,9 +64,11 @@ Result<void> check_maps(ObjectSpec &own, const ProfileConfig &config) {
     return {};
 }
 
-Result<ObjectSpec> from_dsl(const ProfileConfig &config, const UnwindProgramOptions *unwind, const StackCountingOptions *counting,
-                            bool languages) {
-    ObjectSpec spec = TRY(object_of(profile_unit(config, unwind, counting, languages)));
+Result<ObjectSpec> from_dsl(const ProfileConfig &config, const ProgramOptions &options) {
+    const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
+    const StackCountingOptions *counting = options.counting ? &*options.counting : nullptr;
+    const LabelParts *labels = options.labels ? &*options.labels : nullptr;
+    ObjectSpec spec = TRY(object_of(profile_unit(config, unwind, counting, options.languages, labels)));
     complete_unwind_maps(spec);
     if (counting) complete_counting_maps(spec, counting->stacks);
     return spec;
@@ -107,9 +109,7 @@ ProfileConfig configured(const ProgramOptions &options) {
 } // namespace
 
 Result<ObjectSpec> program_spec(const ProgramOptions &options) {
-    const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
-    const StackCountingOptions *counting = options.counting ? &*options.counting : nullptr;
-    ObjectSpec spec = TRY(from_dsl(configured(options), unwind, counting, options.languages));
+    ObjectSpec spec = TRY(from_dsl(configured(options), options));
     TRY(size_maps(spec, options));
     return spec;
 }

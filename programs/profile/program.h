@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "programs/capture/counting.h"
+#include "programs/labels/read_dsl.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/program.h"
@@ -20,6 +21,7 @@ struct ProgramOptions {
     uint32_t pids = 1;                            ///< room in the map of processes
     std::optional<UnwindProgramOptions> unwind;   ///< user stacks by tables; only the DSL's program can
     bool languages = false;                       ///< and interpreters' frames; needs `unwind`
+    std::optional<LabelParts> labels;             ///< and the running request's labels
     std::optional<StackCountingOptions> counting; ///< stacks that were sent before are only counted; likewise
 };
 

@@ -19,6 +19,7 @@ struct RawSample {
     std::span<const uint64_t> kernel, user;  ///< addresses, leaf first
     std::optional<unwind::StackCopy> copy;   ///< to make the user stack of
     std::span<const uint64_t> language = {}; ///< an interpreter's frames
+    Bytes labels = {};                       ///< the running request's
     uint64_t taken_ns = 0;                   ///< as in processes::UserStack
     bool made_here = false;                  ///< likewise
 };
@@ -36,6 +37,7 @@ struct RawSample {
     out.kernel = stacks->kernel;
     out.user = stacks->user;
     out.language = stacks->language;
+    out.labels = stacks->labels;
     out.head.ending &= 0xffff & ~LANGUAGE_UNPROVEN;
     if (out.head.ending & UNWIND_COPIED) {
         out.copy = unwind::read_copy(stacks->rest);

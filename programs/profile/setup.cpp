@@ -9,6 +9,7 @@
 
 #include "programs/capture/memory_shares.h"
 #include "programs/capture/waiting_threads.h"
+#include "programs/labels/thread_context.h"
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
 #include "programs/session/run_info.h"
@@ -43,6 +44,8 @@ Result<void> check(const ProfileOptions &options, const Event &event, const std:
         return fail(Errc::invalid_argument, "a share of {} of a CPU: it is a clock whose rate can be lowered, not {}",
                     options.max_cpu, event.name);
     if (options.frequency == 0) return fail(Errc::invalid_argument, "a frequency of 0 Hz takes no samples");
+    if (!options.labels.empty() && options.program)
+        return fail(Errc::invalid_argument, "labels are read by rawbpf's own program, not by {}", options.program->name);
     if (options.off_cpu && options.record_fd >= 0) return fail(Errc::invalid_argument, "a capture holds samples, not waits");
     if (options.off_cpu && (event.kind != EventKind::clock || options.max_cpu > 0))
         return fail(Errc::invalid_argument, "waits are no samples of {}, and have no rate", event.name);
@@ -101,7 +104,9 @@ Result<ProgramOptions> program_options(const Setup &setup) {
     program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
     if (options.off_cpu)
         program.threads =
-            waiting_threads(options.language_view == processes::ScriptView::native ? kWaitingBytes : kWaitingLanguageBytes);
+            waiting_threads((options.language_view == processes::ScriptView::native ? kWaitingBytes : kWaitingLanguageBytes) +
+                            (options.labels.empty() ? 0 : kWaitingLabelBytes));
+    if (!options.labels.empty()) program.labels = label_parts(options.labels);
     program.pids = static_cast<uint32_t>(std::max<size_t>(1, options.pids.size()));
     if (setup.by_descent()) program.pids = options.off_cpu ? kMostFamily : kMostLeftOut;
     return program;
@@ -110,6 +115,11 @@ Result<ProgramOptions> program_options(const Setup &setup) {
 processes::Remedy remedy(const ProfileOptions &options) {
     if (options.program && unwind::has_machine(kHostArch)) return {.by_tables = "the program of the DSL (leave --object out)"};
     return processes::remedy_of(options.unwind);
+}
+
+LabelParts label_parts(const std::vector<std::string> &keys) {
+    const auto is_id = [](const std::string &key) { return key == labels::kTraceId || key == labels::kSpanId; };
+    return {std::any_of(keys.begin(), keys.end(), is_id), !std::all_of(keys.begin(), keys.end(), is_id)};
 }
 
 RunInfo describe(const Setup &setup, uint64_t start_ns) {

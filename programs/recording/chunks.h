@@ -7,7 +7,7 @@
 //       3 place    flags, module, file offset, address, pid    the same, from zero again after a reset
 //       4 node     caller, place                               the same
 //       5 comm     a thread's name                             the same, never reset
-//       6 sample, 10 weight                                    of rawbpf profile (programs/profile/capture.cpp)
+//       6 sample, 10 weight, 11 labels, 12 labelled            of rawbpf profile (programs/profile/capture.cpp)
 //       7 name     place, symbol, offset, module; file, line    for places that only the recording machine can name
 //       8 reset    the tree starts anew (keeps the memory of both sides bounded in long recordings)
 //       9 end      ledger, cost, warnings                      once, last: a file without it was cut

@@ -9,6 +9,8 @@
 // `[Missed User Stack]`. Symbols may hold spaces
 // ("operator new(unsigned long)"), so a reader takes the count after the LAST space, and the frames after the fifth.
 //
+// Labels stand at the root, in front of the comm, or of folded-ext's frames: `route=/cart;shop;main 7`.
+//
 // Of waits (off-CPU) the count is microseconds, as in bcc's offcputime -f.
 //
 // folded merges, and is sorted by its bytes, so that two profiles can be compared with diff and comm. folded-ext has a line a
@@ -94,6 +96,11 @@ class FoldedExt final : public Renderer {
         append(text, "{} ", s.wall_ns);
         append_comm(text, s.comm);
         append(text, " {} {} {} ", s.pid, s.tid, s.cpu);
+        if (s.labels)
+            for (const auto &[key, value] : *s.labels) {
+                append_symbol(text, format("{}={}", key, value));
+                text += ';';
+            }
         append_folded(text, {s.user, s.kernel, s.user_missed && s.user.empty(), s.kernel_missed && s.kernel.empty()});
         text += '\n';
         out_.commit();

@@ -38,6 +38,10 @@ struct Frame {
 };
 using FramePtr = std::shared_ptr<const Frame>;
 
+/// What a sample says beside its stacks, of the request that ran: keys and values, in the order that was asked for.
+using Labels = std::vector<std::pair<std::string, std::string>>;
+using LabelsPtr = std::shared_ptr<const Labels>;
+
 /// One sample with named stacks, leaf first.
 struct NamedSample {
     uint64_t wall_ns = 0; ///< Unix time
@@ -49,6 +53,7 @@ struct NamedSample {
     bool user_missed = false;                  ///< a user stack was wanted and could not be read
     bool kernel_missed = false;
     std::string_view user_end = {}; ///< why the walk of the user stack ended, as Ledger::stack_ends has it; empty: unknown
+    LabelsPtr labels = {};          ///< nullptr: none
     /// What it stands for: events (RunInfo::event), ticks of the clock at RunInfo::frequency, or of a wait nanoseconds.
     uint64_t weight = 1;
 };

@@ -7,7 +7,7 @@
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
 //          and "user_end", where unwind tables were used: why the walk of the user stack ended, a key of the ledger's stack_ends;
 //          and "weight", where a sample stands for more than one event (header: "event", "period") or tick; of waits (event
-//          "off-cpu") nanoseconds
+//          "off-cpu") nanoseconds; and "labels":{KEY:value...}, where the request that ran has any of those asked for
 //      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"languages":{},"waits":{},
 //          "duration_ns","per_second","cost":{},"advice":[{"where","stacks","early","advice"}...]}
 //          advice: the places where more than one user stack in twenty ends early, and what would make them whole
@@ -40,6 +40,10 @@ class JsonLines final : public Renderer {
             append_frames(line.raw("kernel"), s.kernel);
             append_frames(line.raw("user"), s.user);
             if (!s.user_end.empty()) line.text("user_end", s.user_end);
+            if (s.labels) {
+                JsonObject labels(line.raw("labels"));
+                for (const auto &[key, value] : *s.labels) append_json(labels.key(key), value);
+            }
         }
         out_.commit();
     }

@@ -1,7 +1,7 @@
 // profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'd: what pprof, Pyroscope and Parca open.
 //
 //      Sample   location ids, leaf first; [samples, nanoseconds], or of other events than a clock's [events], of waits [nanoseconds];
-//               labels comm, pid, tid, of custom traces origin and context
+//               labels comm, pid, tid, those of the running request, of custom traces origin and context
 //      Location address, mapping, and a Line with the function, where the function is known
 //      Mapping  where a file is in memory: what was sampled of it, with its build-id
 //      strings  everything is an index into one table, whose first entry is ""
@@ -49,7 +49,8 @@ enum : uint32_t {
 
 class Pprof final : public Renderer {
   public:
-    Pprof(const TraceOptions &traces, Writer &out) : traces_(traces), stacks_({.addresses = true, .counted = true}), gzip_(out) {}
+    Pprof(const TraceOptions &traces, Writer &out)
+        : traces_(traces), stacks_({.addresses = true, .counted = true, .labels = true}), gzip_(out) {}
 
     void begin(const RunInfo &run) override { run_ = run; }
     void sample(const NamedSample &sample, uint64_t count) override {
@@ -136,6 +137,9 @@ class Pprof final : public Renderer {
                 if (!thread.comm.empty()) label(sample, "comm", thread.comm, 0);
                 label(sample, "pid", {}, thread.pid);
                 label(sample, "tid", {}, thread.tid);
+                if (const LabelsPtr &labels = stacks_.labels()[run.labels])
+                    for (const auto &[key, value] : *labels)
+                        if (!value.empty()) label(sample, key, value, 0);
                 const TraceOrigin &origin = stacks_.origins()[run.origin];
                 if (!origin.event.empty()) label(sample, "origin", origin.event, 0);
                 if (origin.context) label(sample, "context", {}, *origin.context);

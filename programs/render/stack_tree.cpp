@@ -53,8 +53,10 @@ uint32_t StackTree::descend(uint32_t from, const Frame &frame) {
 }
 
 uint32_t StackTree::add(const NamedSample &sample, uint64_t count) {
-    uint32_t at =
-        descend(0, Kind::process, options_.threads ? format("{}-{}/{}", sample.comm, sample.pid, sample.tid) : sample.comm);
+    uint32_t at = 0;
+    if (sample.labels)
+        for (const auto &[key, value] : *sample.labels) at = descend(at, Kind::label, format("{}={}", key, value));
+    at = descend(at, Kind::process, options_.threads ? format("{}-{}/{}", sample.comm, sample.pid, sample.tid) : sample.comm);
     if (sample.user_missed && sample.user.empty()) at = descend(at, Kind::note, "[Missed User Stack]");
     for (auto frame = sample.user.rbegin(); frame != sample.user.rend(); ++frame) at = descend(at, **frame);
     if (options_.delimiter && !sample.kernel.empty() && !sample.user.empty()) at = descend(at, Kind::note, "-");

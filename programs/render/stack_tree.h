@@ -18,6 +18,7 @@ class StackTree {
     enum class Kind : uint8_t {
         root,    ///< everything
         process, ///< a comm, or a thread's
+        label,   ///< "KEY=value" of samples that have labels, above their comm
         user,
         kernel,
         inlined, ///< a user function in another one's code

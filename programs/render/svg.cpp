@@ -195,13 +195,14 @@ void FlameGraph::frame(const Box &box) {
 
     std::string &text = out_.text();
     std::string plain = unnamed ? "n" : format("{}{}", kind == Kind::kernel ? 'k' : 'u', shade);
-    if (kind == Kind::root || kind == Kind::process) plain = kind == Kind::root ? "r" : "p";
+    if (kind < Kind::user) plain = kind == Kind::root ? "r" : "p";
     append(text, "<g class=\"f {}", color(box, std::move(plain)));
     append(text, "\" data-x=\"{}\" data-w=\"{}\"><title>", box.x, samples);
     append_xml(text, name);
     text += '\n';
     if (kind == Kind::kernel) text += "kernel";
     if (kind == Kind::process) text += "process";
+    if (kind == Kind::label) text += "label";
     if (kind == Kind::user || kind == Kind::note) text += "user";
     if (kind == Kind::inlined) text += "user, inlined";
     if (!module.empty() && !unnamed && module != "vmlinux") {

@@ -5,6 +5,8 @@
 //
 // Off-CPU, TIME is when the thread left, and a last column, WAITED_us, says for how long.
 //
+// Behind the last column are the labels of a sample that has any, `KEY=value` each.
+//
 // TIME is Unix time in nanoseconds, the sizes are the bytes captured. With --ps the frames follow, leaf first, which is the order
 // in which the kernel hands them over, and the order in which a debugger prints them:
 //
@@ -37,6 +39,11 @@ class Table final : public Renderer {
         append(out_.text(), "{:<20} {:<20} {:<6} {:<7} {:<9} {:<{}}", s.wall_ns, comm_, s.pid, s.cpu, s.kernel_bytes,
                s.user_bytes, waits_ ? 9 : 0);
         if (waits_) append(out_.text(), " {}.{:03}", s.weight / 1000, s.weight % 1000);
+        if (s.labels)
+            for (const auto &[key, value] : *s.labels) {
+                out_.text() += ' ';
+                append_comm(out_.text(), format("{}={}", key, value));
+            }
         out_.text() += '\n';
         if (stacks_) {
             size_t number = 0;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {
@@ -23,7 +24,14 @@ void append_bytes(std::string &out, uint64_t number) {
 
 } // namespace
 
-uint32_t ThreadStacks::note(uint32_t caller, const char *name) {
+uint32_t ThreadStacks::labels_id(const LabelsPtr &labels) {
+    if (!labels) return 0;
+    const auto [at, fresh] = label_ids_.try_emplace(*labels, static_cast<uint32_t>(labels_.size()));
+    if (fresh) labels_.push_back(labels);
+    return at->second;
+}
+
+uint32_t ThreadStacks::note(uint32_t caller, const std::string &name) {
     auto [at, fresh] = notes_.try_emplace(name, static_cast<uint32_t>(frames_.size()));
     if (fresh) frames_.push_back(std::make_shared<Frame>(Frame{.symbol = name, .module = {}, .build_id = {}}));
     return descend(caller, at->second);
@@ -73,7 +81,8 @@ uint32_t ThreadStacks::origin_id(const TraceOrigin &s) {
 void ThreadStacks::put(uint32_t thread, const Run &run) {
     std::vector<Run> &runs = threads_[thread].runs;
     if (options_.counted) {
-        auto [at, fresh] = counted_.try_emplace(RunKey{thread, run.node, run.origin}, static_cast<uint32_t>(runs.size()));
+        auto [at, fresh] =
+            counted_.try_emplace(RunKey{thread, run.node, run.origin, run.labels}, static_cast<uint32_t>(runs.size()));
         if (!fresh) {
             Run &before = runs[at->second];
             before.count += run.count;
@@ -97,6 +106,8 @@ void ThreadStacks::count_instead() {
 
 void ThreadStacks::add(const NamedSample &s, uint64_t count, const TraceOrigin &origin) {
     uint32_t node = kNone;
+    if (s.labels && !options_.labels)
+        for (const auto &[key, value] : *s.labels) node = note(node, format("{}={}", key, value));
     if (s.user_missed && s.user.empty()) node = note(node, "[Missed User Stack]");
     for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) node = descend(node, frame_id(*frame));
     if (s.kernel_missed && s.kernel.empty()) node = note(node, "[Missed Kernel Stack]");
@@ -112,7 +123,7 @@ void ThreadStacks::add(const NamedSample &s, uint64_t count, const TraceOrigin &
     Thread &thread = threads_[at->second];
     thread.first_ns = std::min(thread.first_ns, s.t_ns);
     thread.last_ns = std::max(thread.last_ns, s.t_ns);
-    put(at->second, {s.t_ns, node, origin_id(origin), count, origin.weight});
+    put(at->second, {s.t_ns, node, origin_id(origin), options_.labels ? labels_id(s.labels) : 0, count, origin.weight});
     if (!options_.counted && runs_ > options_.most_samples) count_instead();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ class ThreadStacks {
         uint64_t t_ns = 0;   ///< of the first of them, since the start of the recording
         uint32_t node = 0;   ///< the leaf
         uint32_t origin = 0; ///< index into origins()
+        uint32_t labels = 0; ///< index into labels()
         uint64_t count = 0;  ///< of waits: nanoseconds
         uint64_t weight = 0; ///< the sum of TraceOrigin::weight
     };
@@ -36,6 +38,7 @@ class ThreadStacks {
     struct Options {
         bool addresses = false;        ///< frames of one function at two addresses are two
         bool counted = false;          ///< equal stacks of a thread (and origin) are one from the start, whatever their times
+        bool labels = false;           ///< labels tell stacks apart, and aren't the outermost frames
         size_t most_samples = 4 << 20; ///< kept one by one (130 MB); with more they are counted
     };
 
@@ -49,22 +52,25 @@ class ThreadStacks {
     [[nodiscard]] const std::vector<Node> &nodes() const { return nodes_; } ///< callers come first
     [[nodiscard]] const std::vector<Thread> &threads() const { return threads_; }
     [[nodiscard]] const std::vector<TraceOrigin> &origins() const { return origins_; }
+    [[nodiscard]] const std::vector<LabelsPtr> &labels() const { return labels_; } ///< the first is nullptr: none
     /// Whether equal stacks were put together, so that the order within a thread says nothing.
     [[nodiscard]] bool counted() const { return options_.counted; }
 
   private:
     struct RunKey {
-        uint32_t thread, node, origin;
+        uint32_t thread, node, origin, labels;
         bool operator==(const RunKey &) const = default;
     };
     struct HashRunKey {
         size_t operator()(const RunKey &key) const {
-            return ((uint64_t{key.thread} << 32 | key.node) ^ uint64_t{key.origin} * 0xff51afd7ed558ccd) * 0x9e3779b97f4a7c15;
+            return ((uint64_t{key.thread} << 32 | key.node) ^ (uint64_t{key.labels} << 32 | key.origin) * 0xff51afd7ed558ccd) *
+                   0x9e3779b97f4a7c15;
         }
     };
     uint32_t frame_id(const FramePtr &frame);
     uint32_t origin_id(const TraceOrigin &origin);
-    uint32_t note(uint32_t caller, const char *name);
+    uint32_t labels_id(const LabelsPtr &labels);
+    uint32_t note(uint32_t caller, const std::string &name);
     uint32_t descend(uint32_t caller, uint32_t frame);
     void put(uint32_t thread, const Run &run);
     void count_instead();
@@ -82,7 +88,9 @@ class ThreadStacks {
     std::vector<TraceOrigin> origins_{1};                  // the first is that of a clock's samples
     std::unordered_map<std::string, uint32_t> origin_ids_; // event and context
     size_t runs_ = 0;
-    std::unordered_map<std::string_view, uint32_t> notes_; // frames that stand for a stack that isn't there
+    std::vector<LabelsPtr> labels_{1};
+    std::map<Labels, uint32_t> label_ids_;
+    std::unordered_map<std::string, uint32_t> notes_; // labels; frames that stand for a stack that isn't there
     std::string scratch_;
 };
 

@@ -71,7 +71,7 @@ class Top final : public Renderer {
             for (uint32_t child = nodes[at].first_child; child != 0; child = nodes[child].next) work.push_back({child, false});
         }
         std::erase_if(by_name, [&](const Function &f) {
-            return f.node == kNone || tree_.kind(nodes[f.node]) < Kind::user; // the root and the processes aren't functions
+            return f.node == kNone || tree_.kind(nodes[f.node]) < Kind::user; // the root, processes and labels aren't functions
         });
         stable_sort(by_name, [&](const Function &a, const Function &b) {
             if (a.self != b.self) return a.self > b.self;

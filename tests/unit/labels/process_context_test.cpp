@@ -146,7 +146,8 @@ TEST_CASE("process context: cut and changed payloads end in bounds") {
             for (const auto &[key, text] : context->attributes) CHECK(key.size() + text.size() <= payload.size() + 24);
         }
     // A key's number is a byte, and a value isn't longer than what is shown.
-    const auto many = parse_context(bytes_of(test::made_payload(std::string(5000, 'x'), "tls_v1", std::vector<std::string>(300, "k"))));
+    const auto many =
+        parse_context(bytes_of(test::made_payload(std::string(5000, 'x'), "tls_v1", std::vector<std::string>(300, "k"))));
     REQUIRE(many);
     CHECK(many->keys.size() == kMostKeys);
     CHECK(many->find("service.name")->size() == kMostValue);

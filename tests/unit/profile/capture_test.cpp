@@ -300,7 +300,10 @@ TEST_CASE("capture: references forward, circles and depth are refused") {
     CHECK(error(with({{3, std::string("\0\1\0\0\0", 5)}})).find("module 1 of 1") != std::string::npos);
     CHECK(error(with({{3, place}, {4, std::string("\1\0", 2)}})).find("caller 1 of 1") != std::string::npos);
     CHECK(error(with({{4, std::string("\0\0", 2)}})).find("place 0 of 0") != std::string::npos);
-    CHECK(error(with({{11, ""}})).find("unknown type 11") != std::string::npos);
+    CHECK(error(with({{13, ""}})).find("unknown type 13") != std::string::npos);
+    CHECK(error(with({{11, std::string(1, '\0')}})).find("a set of 0 labels") != std::string::npos);
+    CHECK(error(with({{11, "\xff\xff\x7f"}})).find("a set of") != std::string::npos);
+    CHECK(error(with({{12, "\1"}})).find("labels 1 of 1") != std::string::npos);
     CHECK(error(with({{3, std::string("\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 12)}})).find("64 bits") !=
           std::string::npos);
     std::string deep = with({{3, place}});
@@ -320,4 +323,44 @@ TEST_CASE("capture: references forward, circles and depth are refused") {
     CHECK(endless->warnings[0].find(". Also missing is") != std::string::npos); // no record is broken
     CHECK(endless->ledger.shown == 5);
     CHECK(error("RAWBPFC\2 a later version").find("later version") != std::string::npos);
+}
+
+TEST_CASE("capture: labels come back, over a reset and in whatever order sets were met") {
+    StackTree tree;
+    ModuleTable modules;
+    processes::LabelSets sets;
+    CaptureWriter writer(-1);
+    writer.begin({});
+    InternedSample s;
+    s.t_ns = 1;
+    const auto write = [&](uint32_t labels) {
+        s.labels = labels;
+        writer.sample(s, tree, modules, sets);
+    };
+    const uint32_t a = sets.intern({{"route", "/a"}}), b = sets.intern({{"route", "/b"}, {"user", ""}});
+    for (const uint32_t labels : {0u, b, b, a, 0u, b}) write(labels);
+    writer.reset();
+    sets.clear();
+    write(sets.intern({{"route", "/c"}}));
+    write(0);
+    Outcome outcome;
+    outcome.ledger.fired = outcome.ledger.shown = 8;
+    writer.end(outcome);
+    const std::string capture = writer.take();
+    Keep each;
+    REQUIRE(report(capture, each, Delivery::each));
+    std::vector<std::string> seen;
+    for (const NamedSample &sample : each.each) {
+        seen.emplace_back();
+        if (sample.labels)
+            for (const auto &[key, value] : *sample.labels) seen.back() += key + "=" + value + ";";
+    }
+    CHECK(seen == std::vector<std::string>{"", "route=/b;user=;", "route=/b;user=;", "route=/a;", "", "route=/b;user=;",
+                                           "route=/c;", ""});
+    Keep counted;
+    REQUIRE(report(capture, counted, Delivery::counted));
+    uint64_t labelled = 0;
+    for (const CountedSample &stack : counted.counted)
+        if (stack.sample.labels && stack.sample.labels->front().second == "/b") labelled += stack.count;
+    CHECK(labelled == 3);
 }

@@ -73,7 +73,9 @@ TEST_CASE("profile off-cpu: every configuration builds and becomes a spec") {
             walk.has_task_pt_regs = number % 8 != 0;
             walk.copies = number % 5 != 0;
             const bool languages = unwind && walk.has_bpf_loop && number % 3 != 0;
-            Unit unit = off_cpu_unit(options, unwind ? &walk : nullptr, languages);
+            const LabelParts parts;
+            const bool labels = number % 7 < 3;
+            Unit unit = off_cpu_unit(options, unwind ? &walk : nullptr, languages, labels ? &parts : nullptr);
             auto spec = object_of(unit);
             REQUIRE(spec);
             const ProgramSpec *program = spec->find_program("profile");
@@ -91,7 +93,8 @@ TEST_CASE("profile off-cpu: every configuration builds and becomes a spec") {
             REQUIRE(off);
             CHECK(off->max_entries == OffCpuProgram{}.threads);
             const uint32_t frames = 127 + (unwind && walk.depth > 127 ? walk.depth : 127);
-            const uint32_t listed = languages ? 8 * 2 * LANGUAGE_FRAMES : 0;
+            CHECK((names.count("label_processes") == 1) == labels);
+            const uint32_t listed = (languages ? 8 * 2 * LANGUAGE_FRAMES : 0) + (labels ? 8 * LABEL_ROOM_WORDS : 0);
             CHECK(off->value_size ==
                   waiting_record_at(unwind ? &walk : nullptr) + sizeof(OffCpuHead) + sizeof(ProfileRecord) + 8 * frames + listed);
             CHECK((names.count("language_processes") == 1) == languages);

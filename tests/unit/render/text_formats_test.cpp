@@ -1,6 +1,7 @@
 // Golden outputs of the line formats, and what hostile names do to them.
 #include <algorithm>
 
+#include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
 #include "tests/support/test.h"
@@ -77,6 +78,25 @@ TEST_CASE("render: folded-ext is one line a sample, never without frames") {
           "1761659235300424689 c 2133 2134 4 [Missed User Stack];vfs_read_[k]\n");
     NamedSample nameless = stack("c", {user_frame("", "/lib/libc.so.6"), user_frame("", "[vdso]"), user_frame("", "")}, {});
     CHECK(rendered(Format::folded_ext, {{nameless, 1}}) == "1761659235300424689 c 2133 2134 4 [libc.so.6];[vdso];[unknown]\n");
+}
+
+TEST_CASE("render: labels stand at the root, and tell stacks apart") {
+    NamedSample a = stack("shop", {user_frame("main")});
+    NamedSample b = a, hostile = a;
+    a.labels = std::make_shared<Labels>(Labels{{"route", "/a"}, {"user", "x"}});
+    b.labels = std::make_shared<Labels>(Labels{{"route", "/b"}});
+    hostile.labels = std::make_shared<Labels>(Labels{{"route", "/a;b\n"}});
+    CHECK(rendered(Format::folded, {{a, 2}, {b, 3}, {a, 1}, {stack("shop", {user_frame("main")}), 4}, {hostile, 1}}) ==
+          "route=/a:b\\x0a;shop;main 1\n"
+          "route=/a;user=x;shop;main 3\n"
+          "route=/b;shop;main 3\n"
+          "shop;main 4\n");
+    CHECK(rendered(Format::folded_ext, {{b, 1}}) == "1761659235300424689 shop 2133 2134 4 route=/b;main\n");
+    CHECK(rendered(Format::table, {{hostile, 1}}).ends_with(" route=/a\\x3bb\\x0a\n"));
+    if (writes_json())
+        CHECK(rendered(Format::json, {{a, 1}}).find(R"(,"labels":{"route":"/a","user":"x"}})") != std::string::npos);
+    const std::string top = rendered(Format::top, {{a, 2}});
+    CHECK_MESSAGE(top.find("main") < top.find("route=/a"), top); // a label is no function
 }
 
 TEST_CASE("render: hostile names can't forge lines, fields or frames") {

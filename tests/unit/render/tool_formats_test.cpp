@@ -208,6 +208,24 @@ TEST_CASE("render: equal stacks of different contexts are kept apart, and weight
     CHECK_MESSAGE(text.find(":          1 custom: \n") != std::string::npos, text);
 }
 
+TEST_CASE("render: labels are the outermost frames, or tell runs apart") {
+    NamedSample one = stack("server", {user_frame("main")});
+    NamedSample labelled = one;
+    labelled.labels = std::make_shared<Labels>(Labels{{"route", "/a"}});
+    ThreadStacks as_frames({.counted = true}), apart({.counted = true, .labels = true});
+    for (ThreadStacks *stacks : {&as_frames, &apart}) {
+        for (const NamedSample &sample : {one, labelled, labelled}) stacks->add(sample, 1);
+        stacks->finish();
+        REQUIRE(stacks->threads().size() == 1);
+        REQUIRE(stacks->threads()[0].runs.size() == 2);
+    }
+    CHECK(as_frames.nodes().size() == 3);
+    CHECK(apart.nodes().size() == 1);
+    for (const ThreadStacks::Run &run : apart.threads()[0].runs) CHECK(run.count == (run.labels == 0 ? 1 : 2));
+    REQUIRE(apart.labels().size() == 2);
+    CHECK(*apart.labels()[1] == *labelled.labels);
+}
+
 TEST_CASE("render: frames are one by name, or by address") {
     for (const bool addresses : {false, true}) {
         ThreadStacks stacks({.addresses = addresses});

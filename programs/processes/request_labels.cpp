@@ -1,0 +1,219 @@
+// When is a process looked at? What isn't sampled never is. While there is no context, soon after its first sample and then less
+// and less often, since a whole machine has hundreds that never publish one; where there is one, each tenth of a second its time
+// of publication is read, and the rest when that has changed.
+#include "programs/processes/request_labels.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "programs/languages/memory.h"
+#include "programs/languages/runtime.h"
+#include "programs/processes/live_symbols.h"
+#include "programs/render/text.h"
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
+
+namespace rawbpf::inline v0::processes {
+
+using namespace labels;
+
+namespace {
+
+constexpr uint64_t kFirstWaitNs = 20'000'000, kMostWaitNs = 4'000'000'000; // until the next look for a context
+constexpr uint64_t kLookNs = 100'000'000;                                  // at one that is there
+constexpr uint64_t kRefreshNs = 5'000'000;                                 // between two for the sake of a new key
+constexpr size_t kMostProcesses = 4096, kMostSentences = 16;
+
+void add_once(std::vector<std::string> &to, std::string sentence) {
+    if (to.size() < kMostSentences && std::find(to.begin(), to.end(), sentence) == to.end()) to.push_back(std::move(sentence));
+}
+
+} // namespace
+
+Result<void> RequestLabels::start(LoadedObject &object, const std::vector<std::string> &keys) {
+    processes_map_ = TRY(object.needed_map("label_processes"));
+    for (const std::string &key : keys)
+        if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) keys_.push_back(key);
+    return {};
+}
+
+std::optional<std::string> RequestLabels::value_of(const std::string &key, const ProcessContext &process,
+                                                   const std::optional<ThreadContext> &thread) const {
+    if (key == kTraceId || key == kSpanId) {
+        std::string id = thread ? hex_id(key == kTraceId ? thread->trace_id : thread->span_id) : std::string();
+        return id.empty() ? std::nullopt : std::optional(std::move(id));
+    }
+    if (thread) {
+        const auto at = std::find(process.keys.begin(), process.keys.end(), key);
+        const auto number = static_cast<size_t>(at - process.keys.begin());
+        if (const auto value = at == process.keys.end() ? std::nullopt : thread->find(number)) return std::string(*value);
+    }
+    const std::string *value = process.find(key);
+    return value ? std::optional(*value) : std::nullopt;
+}
+
+uint32_t RequestLabels::of(uint32_t pid, Bytes record) {
+    if (!on()) return LabelSets::kEmpty;
+    const auto known = processes_.find(pid);
+    if (known == processes_.end()) {
+        if (processes_.size() < kMostProcesses) processes_.try_emplace(pid);
+        return LabelSets::kEmpty;
+    }
+    Process &process = known->second;
+    process.sampled = true;
+    if (!process.context || table_.exec_ns(pid) > process.since_ns) return LabelSets::kEmpty; // another program, since
+    const std::optional<ThreadContext> thread = parse_thread_context(record);
+    if (thread && thread->has_above(process.context->context.keys.size())) {
+        const uint64_t now_ns = sys::monotonic_ns();
+        if (now_ns >= process.looked_ns + kRefreshNs) look_again(pid, process, now_ns); // keys are added as they come up
+        if (!process.context) return LabelSets::kEmpty;
+    }
+    Labels set;
+    for (const std::string &key : keys_)
+        if (auto value = value_of(key, process.context->context, thread)) set.emplace_back(key, std::move(*value));
+    return sets_.intern(std::move(set));
+}
+
+void RequestLabels::take(uint32_t pid, Process &process, FoundContext context, uint64_t now_ns) {
+    if (!process.context) {
+        process.since_ns = now_ns;
+        ++contexts_;
+        const std::string *service = context.context.find("service.name");
+        add_once(found_, format("process {}: OpenTelemetry context{}{}, {} keys of threads", pid, service ? " of " : "",
+                                service ? render::printable(*service) : std::string(), context.context.keys.size()));
+    }
+    process.context = std::move(context);
+    ++changes_;
+}
+
+void RequestLabels::look(uint32_t pid, Process &process, uint64_t now_ns) {
+    auto found = find_context(pid);
+    if (found) {
+        process.looked_ns = now_ns;
+        process.next_ns = now_ns + kLookNs;
+        return take(pid, process, std::move(*found), now_ns);
+    }
+    if (found.error().kind == Errc::bad_input || found.error().kind == Errc::permission)
+        add_once(unread_, format("process {} has no labels: {}", pid, found.error().message()));
+    process.wait_ns = process.wait_ns == 0 ? kFirstWaitNs : std::min(process.wait_ns * 2, kMostWaitNs);
+    process.next_ns = now_ns + process.wait_ns;
+}
+
+/// At one that is there: has it changed, has it gone?
+void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) {
+    process.looked_ns = now_ns;
+    process.next_ns = now_ns + kLookNs;
+    sys::Because why("has the process changed its OpenTelemetry context?");
+    auto pages = languages::ProcessPages::open(pid);
+    const uint64_t address = process.context->address;
+    const auto published = pages ? published_at(*pages, address) : Unexpected(pages.error());
+    if (published && (*published == 0 || *published == process.context->context.published_ns)) return; // 0: soon
+    auto context = published ? read_context(*pages, address) : Unexpected(published.error());
+    if (context) return take(pid, process, {address, std::move(*context)}, now_ns);
+    if (context.error().kind == Errc::busy) return;
+    process.context.reset();
+    process.wait_ns = 0;
+    ++changes_;
+}
+
+const ThreadVariable *RequestLabels::variable_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
+    const auto [at, fresh] = variables_.try_emplace(mapping.module);
+    std::optional<ThreadVariable> &variable = at->second;
+    if (!fresh) return variable ? &*variable : nullptr;
+    sys::Because why("does this file have the variable that threads' contexts are found by?");
+    auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
+    if (!opened) {
+        variables_.erase(at); // the next process may lead to it
+        return nullptr;
+    }
+    const auto image = sys::map_file(opened->file, opened->path);
+    const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
+    if (file) variable = exported_variable(*file);
+    return variable ? &*variable : nullptr;
+}
+
+/// Tells the program where the variable is.
+Result<void> RequestLabels::place(uint32_t pid, Process &process, uint64_t now_ns) {
+    table_.look_unless_known(pid, now_ns);
+    const ProcessTable::Image *image = table_.image(pid);
+    if (!image) return {};
+    process.why = "none of its files exports the threads' variable otel_thread_ctx_v1";
+    bool musl = false;
+    for (const ProcessTable::Mapping &mapping : *image)
+        musl = musl || table_.modules()[mapping.module].path.find("/ld-musl-") != std::string::npos;
+    for (const ProcessTable::Mapping &mapping : *image) {
+        if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
+        const ThreadVariable *variable = variable_of(pid, mapping);
+        const auto bias = variable ? languages::bias_of(variable->code, mapping.start, mapping.file_offset) : std::nullopt;
+        if (!bias) continue;
+        sys::Because why("where the threads' variable otel_thread_ctx_v1 lies");
+        auto pages = languages::ProcessPages::open(pid);
+        if (!pages) return {};
+        languages::Memory memory(*pages, 64);
+        const auto found = locate(*variable, *bias, memory, kHostArch, process.why);
+        if (!found) continue;
+        if (found->module != 0 && musl) {
+            process.why = "its threads' variable is in a library that musl has loaded later, whose lists of blocks aren't read";
+            continue;
+        }
+        process.why.clear();
+        TRY(processes_map_->put(pid, *found));
+        process.placed = true;
+        return {};
+    }
+    return {};
+}
+
+Result<void> RequestLabels::forget(uint32_t pid, Process &process) {
+    if (!std::exchange(process.placed, false)) return {};
+    sys::Because why("a process without an OpenTelemetry context from now on");
+    auto erased = processes_map_->erase(&pid);
+    if (!erased && erased.error().kind != Errc::not_found) return erased;
+    return {};
+}
+
+Result<void> RequestLabels::tick(uint64_t now_ns) {
+    if (!on()) return {};
+    for (auto at = processes_.begin(); at != processes_.end();) {
+        auto &[pid, process] = *at;
+        if (process.context && table_.exec_ns(pid) > process.since_ns) {
+            process.context.reset();
+            process.next_ns = process.wait_ns = 0;
+            ++changes_;
+            TRY(forget(pid, process));
+        }
+        const bool due = now_ns >= process.next_ns, idle = now_ns >= process.next_ns + kMostWaitNs;
+        if (idle && !process.sampled && !process.context) { // or it has ended
+            TRY(forget(pid, process));
+            at = processes_.erase(at);
+            continue;
+        }
+        if (idle || (due && process.sampled)) {
+            process.sampled = false;
+            process.context ? look_again(pid, process, now_ns) : look(pid, process, now_ns);
+            const bool wanted = process.context && process.context->context.has_threads();
+            if (!wanted) TRY(forget(pid, process));
+            if (wanted && !process.placed) TRY(place(pid, process, now_ns)); // the library may come later
+        }
+        ++at;
+    }
+    return {};
+}
+
+std::vector<std::string> RequestLabels::warnings() const {
+    std::vector<std::string> out;
+    if (!on()) return out;
+    if (contexts_ == 0)
+        out.emplace_back("no process that was sampled has published an OpenTelemetry context: there are no labels");
+    std::vector<std::string> why = unread_;
+    for (const auto &[pid, process] : processes_)
+        if (process.context && !process.why.empty())
+            add_once(why, format("process {}: labels are those of the process alone: {}", pid, process.why));
+    out.insert(out.end(), why.begin(), why.begin() + static_cast<ptrdiff_t>(std::min(why.size(), kMostSentences)));
+    return out;
+}
+
+} // namespace rawbpf::inline v0::processes

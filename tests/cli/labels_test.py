@@ -1,0 +1,193 @@
+"""Labels of the running request: `profile --label`, of programs that publish an OpenTelemetry context; and what doctor says of them."""
+from protobuf import decoded_pprof, one
+
+from harness import *
+
+OTEL = os.path.join(HERE, "otel")
+CC = os.environ.get("CC", "cc").split()[0]
+
+
+def compiled(name, *words):
+    """A program or a library in C, of the files in otel/, once a run."""
+    if not os.path.exists(path(name)):
+        sources = [os.path.join(OTEL, w) if w.endswith(".c") else w for w in words]
+        subprocess.run([CC, "-O1", "-g", "-fno-omit-frame-pointer", "-pthread", *sources, "-o", path(name), "-ldl"], check=True)
+    return path(name)
+
+
+def writer():
+    """The variable is the program's own."""
+    return compiled("otel-writer", "writer.c", "variable.c", "-Wl,--export-dynamic")
+
+
+def profiled(command, *options):
+    """A run of `profile` with labels."""
+    r = run("profile", *options, "--", *command)
+    if r.code == 3:
+        raise Skip(r.err.strip().splitlines()[-1])
+    assert r.code == 0, r.err
+    return r
+
+
+def by_label(name, key, kinds=("work_a", "work_b", "work_none")):
+    """Counts of folded stacks by the label's value ("" without) and by which function they are in."""
+    out = {}
+    for line in read(name).splitlines():
+        stack, n = line.rsplit(" ", 1)
+        frames = stack.split(";")
+        label = next((f.split("=", 1)[1] for f in frames if f.startswith(key + "=")), "")
+        kind = next((k for k in kinds if k in frames), "")
+        out[label, kind] = out.get((label, kind), 0) + int(n)
+    return out
+
+
+def assert_shares(counts, least=0.8):
+    """3 parts /a, 1 part /b, 1 part without: what has a label is in its function, and but for the first moments all has it."""
+    a, b, none = counts.get(("/a", "work_a"), 0), counts.get(("/b", "work_b"), 0), counts.get(("", "work_none"), 0)
+    wrong = {k: n for k, n in counts.items() if k[1] and k[0] and (k[0], k[1]) not in (("/a", "work_a"), ("/b", "work_b"))}
+    assert not wrong, counts
+    early = counts.get(("", "work_a"), 0) + counts.get(("", "work_b"), 0)
+    assert a + b > 60 and a + b >= least * (a + b + early), counts
+    # A binomial's five standard deviations, and what the clock does with work in slices of 2 and 6 ms.
+    n = a + b + none
+    for part, share in ((a, 0.6), (b, 0.2), (none, 0.2)):
+        assert abs(part / n - share) < 5 * (share * (1 - share) / n) ** 0.5 + 0.03, (counts, share)
+
+
+@test
+def labels_are_the_running_requests():
+    bad(2, r"a key has a name", "profile", "--label", "", "--", "true")
+    bad(2, r"perf-script has no place for labels", "profile", "--label", "x", "-f", "perf-script", "--", "true")
+    bad(2, r"needs rawbpf's own BPF program", "profile", "--label", "x", "--object", "own.o", "--", "true")
+    r = profiled(["true"], "--label", "http_route", "-f", "folded", "-o", path("l.none"))
+    assert "no process that was sampled has published an OpenTelemetry context" in r.err, r.err
+    profiled([writer(), "shares", "2"], "-q", "-F", "499", "--label", "http_route", "--label", "service.name", "-f", "folded", "-o", path("l.folded"))
+    assert_shares(by_label("l.folded", "http_route"))
+    assert re.search(r"^http_route=/a;service\.name=shop;otel-writer;.*work_a", read("l.folded"), re.M), read("l.folded")
+    assert re.search(r"^service\.name=shop;otel-writer;.*work_none", read("l.folded"), re.M), read("l.folded")
+    # Without the option the same program has none, and its stacks are as ever.
+    profiled([writer(), "shares", "0.3"], "-q", "-F", "499", "-f", "folded", "-o", path("l.folded"))
+    assert "=" not in read("l.folded"), read("l.folded")
+
+
+@test
+def labels_in_json_pprof_and_recordings():
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    keys = ("--label", "trace_id", "--label", "http_route", "--label", "user", "--label", "no.such.key")
+    profiled([writer(), "shares", "1"], "-q", "-F", "499", *keys, "--record", path("l.rec"), "--json", "-o", path("l.json"))
+    samples = [o for o in rows("l.json") if o["type"] == "sample"]
+    for o in samples:
+        labels, names = o.get("labels", {}), stack_names(o)
+        assert set(labels) <= {"trace_id", "http_route", "user"}, labels
+        if labels.get("http_route") == "/a":
+            assert labels["user"] == "alice" and labels["trace_id"] in ("a0" * 16, "a1" * 16), labels
+            assert "work_b" not in names, o
+        elif labels:
+            assert labels["http_route"] == "/b" and labels["user"] == "bob" and labels["trace_id"] in ("b0" * 16, "b1" * 16), labels
+    labelled = [o["labels"] for o in samples if "labels" in o]
+    assert len({l["trace_id"] for l in labelled}) == 4, labelled[:5]  # two threads, two requests each
+    # A recording has the same.
+    good("report", path("l.rec"), "-q", "--json", "-o", path("l.again"))
+    assert [o.get("labels") for o in rows("l.again") if o["type"] == "sample"] == [o.get("labels") for o in samples]
+    good("report", path("l.rec"), "-q", "-f", "folded", "-o", path("l.folded"))
+    assert sum(n for (route, _), n in by_label("l.folded", "http_route").items() if route) == len(labelled)
+    if shutil.which("protoc"):
+        good("report", path("l.rec"), "-q", "-f", "pprof", "-o", path("l.pprof"))
+        p = decoded_pprof("l.pprof")
+        texts = p["string_table"]
+        count = 0
+        for sample in p["sample"]:
+            labels = {texts[one(l, "key")]: texts[one(l, "str")] for l in sample["label"] if "str" in l}
+            if "http_route" in labels:
+                assert {"/a": "alice", "/b": "bob"}[labels["http_route"]] == labels["user"], labels
+                count += sample["value"][0]
+        assert count == len(labelled), (count, len(labelled))
+
+
+@test(long=True)
+def labels_wherever_the_variable_lies():
+    """A library from the start, or opened later with and without a fixed place for its variables; by both ways of compilers."""
+    dialect = ("-mtls-dialect=gnu2",) if os.uname().machine == "x86_64" else ("-mtls-dialect=desc",)
+    other = ("-mtls-dialect=gnu",) if os.uname().machine == "x86_64" else ("-mtls-dialect=trad",)
+    ways = []
+    for name, flags in (("desc", dialect), ("gd", other)):
+        for size, large in (("", ()), ("large", ("-DLARGE",))):
+            library = compiled(f"libotel{name}{size}.so", "variable.c", "-fPIC", "-shared", *flags, *large)
+            ways.append((compiled("otel-opens", "writer.c", "-DOPENED"), library))
+            if not large:
+                ways.append((compiled(f"otel-{name}", "writer.c", library), library))
+    ways.append((compiled("otel-no-pie", "writer.c", "variable.c", "-no-pie", "-Wl,--export-dynamic"), ""))
+    for program, library in ways:
+        command = ["env", "OTEL_LIBRARY=" + library, program, "shares", "0.8"]
+        profiled(command, "-q", "-F", "499", "--label", "http_route", "-f", "folded", "-o", path("l.folded"))
+        counts = by_label("l.folded", "http_route")
+        assert counts.get(("/a", "work_a"), 0) > 20 and counts.get(("/b", "work_b"), 0) > 5, (program, library, counts)
+        assert not {k for k in counts if k in (("/a", "work_b"), ("/b", "work_a"), ("/a", "work_none"), ("/b", "work_none"))}, counts
+
+
+@test
+def labels_of_a_writer_that_never_rests():
+    """Ids that change all the time are those of one moment: trace, span and attribute agree."""
+    keys = ("--label", "trace_id", "--label", "span_id", "--label", "number")
+    profiled([writer(), "torn", "1.5"], "-q", "-F", "1999", *keys, "-f", "folded", "-o", path("l.folded"))
+    seen = set()
+    for line in read("l.folded").splitlines():
+        labels = dict(f.split("=", 1) for f in line.split(";") if re.match(r"(trace_id|span_id|number)=", f))
+        if labels:
+            assert labels["trace_id"] == labels["span_id"] * 2 and labels["number"] == labels["span_id"], line
+            seen.add(labels["span_id"])
+    assert len(seen) > 50, len(seen)
+
+
+@test
+def labels_that_come_later_and_go():
+    """A key that a process adds, and an attribute that it changes; a program that it executes has none of it."""
+    profiled([writer(), "late", "2"], "-q", "-F", "499", "--label", "http_route", "--label", "tenant", "--label", "service.name", "-f", "folded",
+             "-o", path("l.folded"))
+    kinds = {}
+    for line in read("l.folded").splitlines():
+        stack, n = line.rsplit(" ", 1)
+        labels = stack[:stack.index("otel-writer")]
+        kind = re.search(r"work_[ab]|$", stack)[0]
+        kinds[kind, labels] = kinds.get((kind, labels), 0) + int(n)
+    before, after = ("work_a", "http_route=/early;service.name=shop;"), ("work_b", "http_route=/early;tenant=north;service.name=shop-2;")
+    assert kinds.get(before, 0) > 20 and kinds.get(after, 0) > 20, kinds
+    assert sum(n for k, n in kinds.items() if k[0] and k not in (before, after)) < 0.3 * sum(kinds.values()), kinds
+    profiled([writer(), "execs", "0.5"], "-q", "-F", "499", "--label", "http_route", "--label", "service.name", "-f", "folded", "-o", path("l.folded"))
+    of_shell = [l for l in read("l.folded").splitlines() if re.search(r"(^|;)sh;", l)]
+    assert len(of_shell) > 3 and all(l.startswith("sh;") for l in of_shell), of_shell[:5]
+    assert re.search(r"^http_route=/a;service\.name=shop;otel-writer;", read("l.folded"), re.M), read("l.folded")
+
+
+@test
+def labels_of_waits():
+    r = run("profile", "-q", "--off-cpu", "--label", "http_route", "-f", "folded", "-o", path("l.folded"), "--", writer(), "waits", "1.5")
+    if r.code == 3:
+        raise Skip(r.err.strip().splitlines()[0])
+    assert r.code == 0, r.err
+    counts = by_label("l.folded", "http_route", ())
+    a, b, none = (counts.get((route, ""), 0) for route in ("/a", "/b", ""))
+    assert a > 400_000 and b > 100_000 and 2 < a / b < 4.5 and none < 0.3 * (a + b), counts
+
+
+@test
+def doctor_tells_of_a_processs_context():
+    p = subprocess.Popen([writer(), "waits", "20"], stdout=subprocess.PIPE)
+    try:
+        p.stdout.readline()
+        text = good("doctor", "-p", str(p.pid)).out
+        assert "OpenTelemetry context: service.name=shop, keys of threads: trace_id, span_id, http_route, user." in text, text
+        if has_json():
+            (row,) = [json.loads(l) for l in good("doctor", "--json", "-p", str(p.pid)).out.splitlines() if '"context"' in l]
+            assert row["attributes"] == {"service.name": "shop"} and row["threads"] and row["keys"] == ["http_route", "user"], row
+            assert row["schema"] == "tls_v1" and row["pid"] == p.pid, row
+        # A process that ran before the profile began.
+        r = run("profile", "-q", "--off-cpu", "--label", "http_route", "-f", "folded", "-d", "1", "-p", str(p.pid), "-o", path("l.folded"))
+        if r.code == 0:
+            counts = by_label("l.folded", "http_route", ())
+            assert counts.get(("/a", ""), 0) > counts.get(("/b", ""), 0) > 0, counts
+    finally:
+        p.kill()
+        p.wait()
+    assert "OpenTelemetry" not in good("doctor", "-p", str(os.getpid())).out
