@@ -17,6 +17,7 @@
 #include "runtime/base/hex.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/sections.h"
+#include "runtime/elf/elf.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::exec {
