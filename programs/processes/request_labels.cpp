@@ -92,12 +92,14 @@ void RequestLabels::take(uint32_t pid, Process &process, FoundContext context, u
 void RequestLabels::look(uint32_t pid, Process &process, uint64_t now_ns) {
     auto found = find_context(pid);
     if (found) {
+        process.why.clear();
         process.looked_ns = now_ns;
         process.next_ns = now_ns + kLookNs;
         return take(pid, process, std::move(*found), now_ns);
     }
-    if (found.error().kind == Errc::bad_input || found.error().kind == Errc::permission)
-        add_once(unread_, format("process {} has no labels: {}", pid, found.error().message()));
+    // It may be on its way: whatever is wrong with it is told only if it stays so.
+    const Errc kind = found.error().kind;
+    process.why = kind == Errc::not_found || kind == Errc::busy ? std::string() : found.error().message();
     process.wait_ns = process.wait_ns == 0 ? kFirstWaitNs : std::min(process.wait_ns * 2, kMostWaitNs);
     process.next_ns = now_ns + process.wait_ns;
 }
@@ -115,6 +117,7 @@ void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) 
     if (context) return take(pid, process, {address, std::move(*context)}, now_ns);
     if (context.error().kind == Errc::busy) return;
     process.context.reset();
+    process.why.clear();
     process.wait_ns = 0;
     ++changes_;
 }
@@ -181,6 +184,7 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
         auto &[pid, process] = *at;
         if (process.context && table_.exec_ns(pid) > process.since_ns) {
             process.context.reset();
+            process.why.clear();
             process.next_ns = process.wait_ns = 0;
             ++changes_;
             TRY(forget(pid, process));
@@ -188,6 +192,7 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
         const bool due = now_ns >= process.next_ns, idle = now_ns >= process.next_ns + kMostWaitNs;
         if (idle && !process.sampled && !process.context) { // or it has ended
             TRY(forget(pid, process));
+            if (!process.why.empty()) add_once(unread_, missing(pid, process));
             at = processes_.erase(at);
             continue;
         }
@@ -203,6 +208,11 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
     return {};
 }
 
+std::string RequestLabels::missing(uint32_t pid, const Process &process) {
+    return format("process {} has {}: {}", pid, process.context ? "only labels of its own, none of its threads'" : "no labels",
+                  process.why);
+}
+
 std::vector<std::string> RequestLabels::warnings() const {
     std::vector<std::string> out;
     if (!on()) return out;
@@ -210,8 +220,7 @@ std::vector<std::string> RequestLabels::warnings() const {
         out.emplace_back("no process that was sampled has published an OpenTelemetry context: there are no labels");
     std::vector<std::string> why = unread_;
     for (const auto &[pid, process] : processes_)
-        if (process.context && !process.why.empty())
-            add_once(why, format("process {}: labels are those of the process alone: {}", pid, process.why));
+        if (!process.why.empty()) add_once(why, missing(pid, process));
     out.insert(out.end(), why.begin(), why.begin() + static_cast<ptrdiff_t>(std::min(why.size(), kMostSentences)));
     return out;
 }

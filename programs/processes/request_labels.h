@@ -54,7 +54,7 @@ class RequestLabels {
         uint64_t looked_ns = 0; ///< at the context
         uint64_t next_ns = 0;   ///< to look again
         uint64_t wait_ns = 0;   ///< between two looks, while there is nothing
-        std::string why = {};   ///< it has a context, and its threads' can't be read
+        std::string why = {};   ///< labels are missing: its context, or its threads' contexts, can't be read
     };
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void look_again(uint32_t pid, Process &process, uint64_t now_ns);
@@ -62,6 +62,7 @@ class RequestLabels {
     Result<void> place(uint32_t pid, Process &process, uint64_t now_ns);
     Result<void> forget(uint32_t pid, Process &process);
     const labels::ThreadVariable *variable_of(uint32_t pid, const ProcessTable::Mapping &mapping);
+    [[nodiscard]] static std::string missing(uint32_t pid, const Process &process);
     std::optional<std::string> value_of(const std::string &key, const labels::ProcessContext &process,
                                         const std::optional<labels::ThreadContext> &thread) const;
 

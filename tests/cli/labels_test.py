@@ -191,3 +191,24 @@ def doctor_tells_of_a_processs_context():
         p.kill()
         p.wait()
     assert "OpenTelemetry" not in good("doctor", "-p", str(os.getpid())).out
+
+
+@test
+def a_context_that_lies_is_told_of():
+    code = ("import mmap, os, struct, sys, time; f = os.memfd_create('OTEL_CTX'); os.ftruncate(f, 4096); m = mmap.mmap(f, 4096)\n"
+            "m[:32] = b'OTEL_CTX' + struct.pack('<IIQQ', *map(int, sys.argv[1:5])); print('ready', flush=True); end = time.time() + 20\n"
+            "while time.time() < end: sum(range(1000))")
+    for header, why in (((2, 100, 5, 1), "the payload at 0x1 of the OTEL_CTX mapping can't be read"), ((3, 0, 5, 0), "has version 3; rawbpf reads version 2"),
+                        ((2, 1 << 31, 5, 0), "has a payload of 2147483648 bytes"), ((2, 0, 0, 0), "is being changed")):
+        p = subprocess.Popen(["/usr/bin/python3", "-c", code, *map(str, header)], stdout=subprocess.PIPE)
+        try:
+            p.stdout.readline()
+            text = good("doctor", "-p", str(p.pid)).out
+            assert re.search(r"OpenTelemetry context: not read: .*" + re.escape(why), text), text
+            if header[0] == 3:
+                r = run("profile", "-d", "0.5", "-p", str(p.pid), "--label", "x", "-f", "folded", "-o", path("l.lies"))
+                if r.code != 3:
+                    assert r.code == 0 and f"process {p.pid} has no labels: the OTEL_CTX mapping" in r.err and "version 3" in r.err, r.err
+        finally:
+            p.kill()
+            p.wait()
