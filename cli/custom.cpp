@@ -61,6 +61,8 @@ constexpr Option kOptions[] = {
     kUnwindOption,
     kUnwindMemoryOption,
     kDepthOption,
+    kNativeOption,
+    kLanguageOption,
     kRingOption,
     kDurationOption,
     kAsRootOption,
@@ -137,6 +139,7 @@ Result<custom::RunOptions> run_options(const Arguments &a, const Output &output,
     out.view.json = a.text(option("format")) == "json";
     out.view.render.color = a.text(option("output")).empty() && color_wanted(a.text(option("color")), 1);
     out.view.weight = weight_of(a, option("weight"));
+    out.language_view = language_view(a, option("native"), option("language"));
     out.detail = {a.has(option("lines")), a.has(option("inline"))};
     out.debug_info = debug_info;
     out.command = own_command_line({"rawbpf", "custom"}, a);
@@ -189,6 +192,7 @@ class News final : public NewsInWords<custom::RunNews> {
 void say_end(const Arguments &a, const custom::RunEnd &end) {
     say(format("{}\n", end.totals));
     say_ledger(kWho, end, "trace");
+    if (a.has(option("verbose"))) say_languages(end);
     say_warnings(kWho, a, end);
 }
 

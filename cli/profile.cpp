@@ -89,12 +89,8 @@ constexpr Option kOptions[] = {
     kUnwindMemoryOption,
     depth_option("255", "the most frames that rawbpf takes from a user stack when it walks it by unwind tables. With --off-cpu "
                         "the default is 127, because rawbpf keeps a stack for each thread"),
-    {.name = "native",
-     .help = "show interpreters (Python, PHP, Ruby) by their own native functions, not by those of the script that they run",
-     .excludes = "languages"},
-    {.name = "language",
-     .help = "of processes that run an interpreter (Python, PHP, Ruby), show only the functions of the script",
-     .excludes = "languages"},
+    kNativeOption,
+    kLanguageOption,
     {.name = "label",
      .kind = OptionKind::text,
      .repeatable = true,
@@ -353,8 +349,7 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     const auto keys = a.all(option("label"));
     o.labels.assign(keys.begin(), keys.end());
     o.ask_jvms = a.has(option("jvm-perfmap"));
-    if (a.has(option("native"))) o.language_view = processes::ScriptView::native;
-    if (a.has(option("language"))) o.language_view = processes::ScriptView::language;
+    o.language_view = language_view(a, option("native"), option("language"));
     o.idle = a.has(option("idle"));
     o.duration_s = a.seconds(option("duration"));
     o.workload = a.workload();

@@ -40,6 +40,8 @@ template <class News> class NewsInWords : public News {
 
 /// The ledger, below what would make stacks whole. `noun`: what was counted, "event".
 void say_ledger(std::string_view who, const session::RunEnd &end, std::string_view noun);
+/// Behind it, with -v: what was learnt of interpreters.
+void say_languages(const session::RunEnd &end);
 /// What comes after it: the run's warnings, and how the command or the processes ended.
 void say_warnings(std::string_view who, const Arguments &a, const session::RunEnd &end);
 

@@ -8,6 +8,7 @@
 
 #include "cli/lines.h"
 #include "cli/options.h"
+#include "programs/processes/scripts.h"
 #include "programs/session/session.h"
 #include "programs/unwind/choice.h"
 #include "runtime/base/result.h"
@@ -38,6 +39,12 @@ class PrintingRest {
 
 /// What is wrong with a command line as a whole; what is wrong with one option its table says.
 [[nodiscard]] Unexpected wrong_usage(std::string text, std::string hint = {});
+/// Of kNativeOption and kLanguageOption.
+[[nodiscard]] inline processes::ScriptView language_view(const Arguments &a, Id native, Id language) {
+    return a.has(native)     ? processes::ScriptView::native
+           : a.has(language) ? processes::ScriptView::language
+                             : processes::ScriptView::both;
+}
 /// --as-root without a COMMAND.
 [[nodiscard]] Result<void> check_as_root(const Arguments &a, Id as_root);
 /// What COMMAND has as its standard output; -1: ours.

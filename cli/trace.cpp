@@ -162,6 +162,7 @@ trace::RunOptions run_options(const Arguments &a, trace::TraceOptions tracer, co
     out.tracer = std::move(tracer);
     out.observed = observed(a, kObservedIds, command_output);
     out.view.format = format_of(a);
+    out.language_view = language_view(a, option("native"), option("language"));
     out.view.graph = a.has(option("graph"));
     out.view.latency = a.has(option("latency"));
     out.view.quiet = a.has(option("quiet"));
@@ -183,6 +184,7 @@ void say_end(const Arguments &a, const trace::RunEnd &end, const SpanRun *spans)
     if (spans) say(spans->ledger_text());
     if (a.has(option("verbose"))) {
         say(end.places);
+        say_languages(end);
         if (end.counted) say(format("{}: {} events were counted in the kernel\n", name, render::grouped(end.counted)));
     }
     say_warnings(name, a, end);

@@ -65,7 +65,8 @@ Result<CommandOutput> check(const Arguments &a) {
     const std::string_view shape = a.text(option("format"));
     if (a.has(option("count")) && wants_stacks(a))
         return wrong_usage(format("-f {} counts stacks, and --count takes none", shape), "leave --count out");
-    for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth")})
+    for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth"),
+                           option("native"), option("language")})
         if (a.has(about) && !wants_stacks(a) && !groups_by_stack(a))
             return wrong_usage(format("--{} is about stacks, and trace takes none without --stack", kOptions[about.index].name),
                                "add --stack, or --by stack");

@@ -91,6 +91,8 @@ inline constexpr Option kOptions[] = {
     without_section(kUnwindOption),
     kUnwindMemoryOption,
     kDepthOption,
+    kNativeOption,
+    kLanguageOption,
     kRingOption,
     kLinesOption,
     kInlineOption,

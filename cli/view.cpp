@@ -111,7 +111,7 @@ void say_outcome(std::string_view who, const Outcome &outcome, const std::string
         if (verbose && outcome.cost.armed_ns > 0)
             append(text, "  armed after {}\n", render::duration_text(static_cast<double>(outcome.cost.armed_ns) / 1e9));
         if (verbose)
-            for (const std::string &note : outcome.learnt) append(text, "  learnt      {}\n", note);
+            for (const std::string &note : outcome.languages) append(text, "  languages   {}\n", note);
         if (verbose && !outcome.cost.counting.empty()) append(text, "  counting    {}\n", outcome.cost.counting);
     }
     say(text);

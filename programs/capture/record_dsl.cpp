@@ -40,6 +40,27 @@ void make_slot(Code &f, const MapRef &slots, const MapRef &blank, const Slot &ke
     f.jump_if(r0 == 0, none);
 }
 
+// Each is an element of its own, so that the verifier goes through what comes behind once and not once for each.
+void take_place(Code &f, const MapRef &map, const SharedPlaces &places, const Slot &which, Label none, Label taken) {
+    for (int i = 0; i < places.count; ++i) {
+        f.store<uint32_t>(which, runtime(i));
+        f.call(helper::map_lookup_elem, map, which);
+        f.jump_if(r0 == 0, none);
+        const Mem mark = r0 + runtime(static_cast<int64_t>(places.taken));
+        if (places.exchange) {
+            f.mov(r1, 1);
+            f.exchange<uint64_t>(mark, r1);
+            f.jump_if(r1 == 0, taken);
+        } else {
+            f.load<uint64_t>(r1, mark);
+            f.if_(r1 == 0, [&] {
+                f.store<uint64_t>(mark, 1);
+                f.jump(taken);
+            });
+        }
+    }
+}
+
 uint32_t user_frames(const UnwindProgramOptions *unwind) {
     return std::max<uint32_t>(RAWBPF_STACK_FRAMES, unwind ? unwind->depth : 0);
 }

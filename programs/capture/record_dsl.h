@@ -32,6 +32,16 @@ void find_counts(Code &f, const MapRef &counts, const Slot &zero, Label done);
 /// where there is no room; with BPF_NOEXIST where there is one already, too. `flags`: of the update. r1 to r5 are gone.
 void make_slot(Code &f, const MapRef &slots, const MapRef &blank, const Slot &key, const Slot &zero, uint64_t flags, Label none);
 
+/// Values that programs take and give back: elements 0 to `count` - 1 of a map with a value each for each CPU.
+struct SharedPlaces {
+    size_t taken = 0; ///< in a value: a u64, 0 while it is free
+    int count = 1;
+    bool exchange = true; ///< atomic (5.12). Without it one that is interrupted between asking and taking shares its place
+};
+/// r0 = one that is free, and on to `taken`; goes on where there is none. `which`, a u32, is its number; to `none` where there is
+/// no such element. r1 to r5 are gone.
+void take_place(Code &f, const MapRef &map, const SharedPlaces &places, const Slot &which, Label none, Label taken);
+
 /// Where a record is made, all in bytes from r8 on, which points into a map's value.
 struct RecordPlace {
     int32_t head = 0;                                      ///< the RecordHead

@@ -64,8 +64,11 @@ void Rings::send(Code &f, Mem data, uint32_t wake_bytes, const std::optional<Mem
     });
 }
 
-void Rings::output(Code &f, Mem data, Reg bytes, Mem cpu) const {
-    with_own(f, cpu, [&](const MapRef &ring) { f.call(helper::ringbuf_output, ring, data, bytes, BPF_RB_NO_WAKEUP); });
+void Rings::output(Code &f, Mem data, Reg bytes, Mem cpu, bool wakes) const {
+    const uint64_t flags = wakes ? 0 : BPF_RB_NO_WAKEUP;
+    with_own(f, cpu, [&](const MapRef &ring) {
+        f.call(helper::ringbuf_output, ring, data, bytes, runtime(static_cast<int64_t>(flags)));
+    });
 }
 
 void Rings::jump_if_fuller(Code &f, uint64_t bytes, Label fuller, const std::optional<Mem> &cpu) const {

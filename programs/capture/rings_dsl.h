@@ -16,6 +16,8 @@ class Rings {
   public:
     /// One of that name and size.
     Rings(Builder &b, std::string_view name, uint32_t bytes);
+    /// One that is there already.
+    explicit Rings(const MapRef &ring) : rings_{ring} {}
     /// NAME_0, NAME_1 ... `count`: a power of two.
     Rings(Builder &b, const std::string &name, uint32_t count, uint32_t bytes);
 
@@ -25,9 +27,9 @@ class Rings {
     /// `cpu`: a u32 in memory, which one this is, where the program knows. `when`: else each record asks.
     /// Out: r0 = 0, or why not. r1 to r6 are gone.
     void send(Code &f, Mem data, uint32_t wake_bytes, const std::optional<Mem> &cpu = {}, const When &when = {}) const;
-    /// Sends the `bytes` at `data`, and wakes nobody: what follows soon is a record that may. Out: r0 = 0, or why not. r1 to r5
-    /// are gone.
-    void output(Code &f, Mem data, Reg bytes, Mem cpu) const;
+    /// Sends the `bytes` at `data`. It wakes nobody, for what follows soon is a record that may; or `wakes` a reader who has read
+    /// all that was there. Out: r0 = 0, or why not. r1 to r5 are gone.
+    void output(Code &f, Mem data, Reg bytes, Mem cpu, bool wakes = false) const;
     /// On to `fuller` where more than `bytes` wait. r0 to r5 are gone.
     void jump_if_fuller(Code &f, uint64_t bytes, Label fuller, const std::optional<Mem> &cpu = {}) const;
 

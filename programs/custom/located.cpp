@@ -50,7 +50,9 @@ void Places::put_caller_in(processes::UserStack &user, uint64_t caller) {
 }
 
 LocatedTrace Places::locate(const CustomTrace &trace, const Begins &begins) {
-    processes::UserStack user{trace.head.pid, trace.head.t_ns, trace.head.ending, trace.user, unwind::read_copy(trace.copy)};
+    processes::UserStack user{trace.head.pid, trace.head.t_ns, trace.head.ending, trace.user, unwind::read_copy(trace.copy),
+                              trace.language};
+    if (trace.head.origin == Origin::off_cpu) user.taken_ns = trace.head.t_ns - trace.head.context; // when it left
     LocatedTrace out;
     out.head = trace.head;
     out.missed = !following_.walk(user) && trace.head.user_bytes < 0;

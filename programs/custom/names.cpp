@@ -37,6 +37,7 @@ void add_frames(Hash &hash, const std::vector<FramePtr> &frames) {
         } else { // the kernel, and code made at run time, are at another address each time
             hash.add(frame->symbol);
             hash.add(frame->symbol_offset);
+            if (!frame->kernel && frame->address == 0) hash.add(uint64_t{frame->line}); // of a script
         }
         if (!frame->kernel && frame->symbol == "main") break;
     }

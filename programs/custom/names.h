@@ -16,9 +16,9 @@
 namespace rawbpf::inline v0::custom {
 
 /// 128 bits over each frame, leaf first: its file (build-id, or else path) and the offset in it; of the kernel, symbol and
-/// offset. So the same stack has the same hash in every run, wherever things are mapped. Of the user's frames those up to main(),
-/// where it is there: further out is the C library, which a walk by tables goes through and one by frame pointers doesn't.
-/// Inlined functions change nothing. 32 hexadecimal digits.
+/// offset, of a script function and line. So the same stack has the same hash in every run, wherever things are mapped. Of the
+/// user's frames those up to main(), where it is there: further out is the C library, which a walk by tables goes through and one
+/// by frame pointers doesn't. Inlined functions change nothing. 32 hexadecimal digits.
 [[nodiscard]] std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<FramePtr> &user);
 
 /// Both stacks of a trace, leaf first.

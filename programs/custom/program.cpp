@@ -32,6 +32,7 @@
 #include "programs/capture/rings_dsl.h"
 #include "programs/capture/user_mode.h"
 #include "programs/identity_dsl.h"
+#include "programs/languages/walk_dsl.h"
 #include "programs/unwind/unwinder.h"
 #include "runtime/base/fail.h"
 
@@ -40,8 +41,7 @@ namespace {
 
 constexpr uint32_t kWakeBytes = 1 << 20;
 
-// Where a record is put together. Taken and given back; a CPU has so many, each an element of its own, so that the verifier goes
-// through what comes behind once and not once for each.
+// Where a record is put together. Taken and given back; a CPU has so many.
 constexpr int kScratches = 4;
 struct Scratch {
     uint64_t taken;
@@ -49,7 +49,8 @@ struct Scratch {
     RecordHead head;
     CustomFields own;
     uint64_t frames[RAWBPF_STACK_FRAMES + UNWIND_MAX_FRAMES];
-    std::byte copy[Unwinder::kCopyBytes]; // of the stack; it follows the frames that are there
+    std::byte copy[Unwinder::kCopyBytes];         // of the stack; it follows the frames that are there
+    uint64_t languages[LanguageWalk::kMostWords]; // room for an interpreter's, which follow all that
 };
 constexpr OffCpuCounters kOffCpuCounters{.switch_ns = offsetof(Counts, switch_ns),
                                          .end_unseen = offsetof(Counts, end_unseen),
@@ -73,7 +74,8 @@ struct Generator {
     Builder &b;
     const Maps &maps;
     const UnitOptions &options;
-    Unwinder *unwinder; // nullptr: by frame pointers
+    Unwinder *unwinder;      // nullptr: by frame pointers
+    LanguageWalk *languages; // nullptr: of interpreters their own functions
 
     // The stack has 48 bytes and no more: from 64 on (rounded up to 16) newer kernels (6.13) give a program of this type one
     // stack a CPU, which is the next thread's, too, when a probe in user code is preempted.
@@ -118,6 +120,10 @@ struct Generator {
         f.store<uint32_t>(at(offsetof(CustomFields, origin)), runtime(static_cast<int64_t>(origin)));
         caller(f, kind);
         stacks(f, kind, pid);
+        if (languages) // these slots have done their work
+            languages->walk(f, place(),
+                            {pid, zero, key, context, &maps.ring, offsetof(Scratch, languages) - offsetof(Scratch, frames)});
+        f.add(r9, sizeof(Record));
         maps.ring.send(f, place().at(0), kWakeBytes);
         f.if_(r0 != 0, [&] { count_atomically(f, RAWBPF_AT(r7, Counts, lost_ring_full)); });
         f.bind(give_back);
@@ -158,22 +164,8 @@ struct Generator {
     // r8 = one that is free. `which`, a u32, is for its number.
     void take_scratch(Code &f, MapRef scratches, const Slot &which, Label done) {
         const Label taken = f.label("taken");
-        for (int i = 0; i < kScratches; ++i) {
-            f.store<uint32_t>(which, runtime(i));
-            f.call(helper::map_lookup_elem, scratches, which);
-            f.jump_if(r0 == 0, done);
-            if (options.exchange) {
-                f.mov(r1, 1);
-                f.exchange<uint64_t>(RAWBPF_AT(r0, Scratch, taken), r1);
-                f.jump_if(r1 == 0, taken);
-            } else { // kernels that don't preempt these programs: what interrupts them has a lane of its own
-                f.load<uint64_t>(r1, RAWBPF_AT(r0, Scratch, taken));
-                f.if_(r1 == 0, [&] {
-                    f.store<uint64_t>(RAWBPF_AT(r0, Scratch, taken), 1);
-                    f.jump(taken);
-                });
-            }
-        }
+        // Kernels without exchange don't preempt these programs: what interrupts them has a lane of its own.
+        take_place(f, scratches, {offsetof(Scratch, taken), kScratches, options.exchange}, which, done, taken);
         count_atomically(f, RAWBPF_AT(r7, Counts, lost_scratch));
         f.jump(done);
         f.bind(taken);
@@ -214,7 +206,6 @@ struct Generator {
         if (options.unwind && options.unwind->copies) // one takes the place of thirty traces, which come first
             user.room_for_copy = [&](Label full) { maps.ring.jump_if_fuller(f, options.ring_bytes / 2, full); };
         take_user_stack(f, place(), user);
-        f.add(r9, sizeof(Record));
     }
 
     // What custom traces have of their own at the scheduler's switch (capture/off_cpu_dsl.cpp). All that a thread was away
@@ -230,6 +221,7 @@ struct Generator {
         tool.wide_state = options.wide_state;
         tool.unwinder = unwinder;
         tool.unwind = tables();
+        if (languages) languages->join(tool);
         tool.choose = [&](Code &f, const ThreadNumbers &n, Label stranger) {
             if (wanted) {
                 f.call(helper::map_lookup_elem, *wanted, n.key);
@@ -283,7 +275,9 @@ Unit generic_unit(const UnitOptions &options) {
     const Maps maps = shared_maps(b, options.ring_bytes);
     std::optional<Unwinder> unwinder;
     if (options.unwind) unwinder.emplace(b, *options.unwind);
-    Generator make{b, maps, options, unwinder ? &*unwinder : nullptr};
+    std::optional<LanguageWalk> languages;
+    if (unwinder && options.languages) languages.emplace(b, LanguageWalk::Programs{.preempted = true});
+    Generator make{b, maps, options, unwinder ? &*unwinder : nullptr, languages ? &*languages : nullptr};
     make.program("kprobe", "custom__generic", UnwindContext::registers, Origin::custom);
     make.program("perf_event", "custom__generic_perf_event", UnwindContext::perf_event, Origin::custom);
     make.program("tracepoint", "custom__generic_tracepoint", UnwindContext::other, Origin::custom);

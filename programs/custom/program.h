@@ -22,6 +22,7 @@ struct UnitOptions {
                                  ///< a --depth of 255 3.6
     /// User stacks by tables, with `copies` of those of processes that nothing is known of yet; else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
+    bool languages = false; ///< and interpreters' frames; needs `unwind`
     /// Off-CPU times only of threads in the map custom_wanted and of what they start: where tracepoint sched_process_fork has the
     /// child's number. 0: of all threads.
     uint16_t forked_child = 0;
@@ -30,7 +31,8 @@ struct UnitOptions {
 /// Programs custom__generic (kprobes and uprobes), custom__generic_perf_event, custom__generic_tracepoint, custom_sample and
 /// custom_guard, with `off_cpu` custom_off_cpu, with `forked_child` custom_fork and custom_exit; maps custom_context_map,
 /// custom_context_by_thread, custom_counts, custom_traces; with
-/// `unwind` also unwind_pools, unwind_rules, unwind_processes, for complete_unwind_maps().
+/// `unwind` also unwind_pools, unwind_rules, unwind_processes, for complete_unwind_maps(); with `languages` what LanguageWalk
+/// declares.
 [[nodiscard]] Unit generic_unit(const UnitOptions &options);
 
 /// The external program that rawbpf brings along, custom_external: stores the traced function's argument `argument` (0 is the

@@ -57,6 +57,7 @@ class Run {
     // Everything that can be wrong before anything runs.
     Result<void> open() {
         CustomOptions &options = options_.tracer;
+        options.languages = options_.language_view != processes::ScriptView::native;
         options.follow_only = !options_.observed.workload.empty();
         if (options_.object) options.kinds = kinds_of(*options_.object);
         if (!options_.pin.empty()) options.kinds = {ProgramKind::probe, ProgramKind::perf_event, ProgramKind::tracepoint};
@@ -73,6 +74,8 @@ class Run {
     Result<void> observe() {
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following().unwind(tracer_->generic_object(), options_.tracer.unwind.memory, *program));
+        TRY(following().walk_scripts(tracer_->generic_object(), options_.language_view));
+        tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); });
         if (following().unwinds() && !options_.observed.workload.empty()) following().prepare(options_.observed.workload);
         TRY(session_.open());
         if (session_.child() >= 0) {
@@ -146,6 +149,7 @@ class Run {
         end_.ledger = ledger_of(*tracer_, counts, tally().shown(), filtered_);
         end_.ledger.degraded = tally().degraded();
         end_.ledger.stack_ends = tally().stack_ends();
+        end_.set_languages(following(), tracer_->no_languages());
         end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes,
                       names_ ? names_->advice(options_.tracer.unwind.by) : std::vector<render::StackAdvice>());
         end_.totals = tally().totals();

@@ -12,6 +12,7 @@
 
 #include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
+#include "programs/processes/scripts.h"
 #include "programs/processes/source_lines.h"
 #include "programs/render/writer.h"
 #include "programs/session/run_report.h"
@@ -22,15 +23,16 @@
 namespace rawbpf::inline v0::custom {
 
 struct RunOptions {
-    CustomOptions tracer;             ///< `kinds`: those of `object` or `pin`, if there is one
+    CustomOptions tracer;             ///< `kinds`: those of `object` or `pin`, if there is one; `languages` is found out
     std::string target;               ///< "./prog:function"; empty: none
     int argument = 0;                 ///< which of the function's is the context, 0 to 7
     std::optional<ObjectSpec> object; ///< programs of one's own, in place of the built-in one
     std::string pin;                  ///< a directory on a bpf file system: for programs of another loader; empty: none
     session::Observed observed;       ///< a command: only what it starts is traced
     bool children = true;             ///< of Observed::pids: and what they have started, or start
-    ViewOptions view;                 ///< `guarded`, `origins` and `off_cpu` are found out
-    processes::SourceDetail detail;   ///< lines, and inlined functions as frames of their own
+    processes::ScriptView language_view = processes::ScriptView::both; ///< of interpreters' functions or native ones
+    ViewOptions view;                                                  ///< `guarded`, `origins` and `off_cpu` are found out
+    processes::SourceDetail detail;                                    ///< lines, and inlined functions as frames of their own
     processes::DebugInfo *debug_info = nullptr;
     int record_fd = -1;               ///< a recording is written here, and the writer gets nothing
     std::vector<std::string> command; ///< rawbpf's own command line, and its version: for RunInfo

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <linux/bpf.h>
 
@@ -17,6 +18,8 @@
 #include "programs/capture/task_state.h"
 #include "programs/capture/waiting_threads.h"
 #include "programs/custom/program.h"
+#include "programs/languages/choice.h"
+#include "programs/languages/layout.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -68,6 +71,11 @@ bool jumps_through(const ProgramSpec &program, size_t map) {
 // Where rawbpf puts a generic program: an array that nobody has filled already.
 bool is_open_array(const MapSpec &map) { return map.type == BPF_MAP_TYPE_PROG_ARRAY && map.slots.empty(); }
 
+/// LANGUAGE_IS_..., of a record that tells of interpreters; 0: it is a trace.
+uint32_t language_of(Bytes record) {
+    return record.size() < sizeof(RecordHead) ? 0 : language_record(load<RecordHead>(record.data()));
+}
+
 bool is_at_function(Attachment attachment) {
     switch (attachment) {
     case Attachment::uprobe:
@@ -94,6 +102,8 @@ std::optional<CustomTrace> parse_trace(std::span<const std::byte> record) {
     if (static_cast<uint32_t>(out.head.origin) > static_cast<uint32_t>(Origin::custom)) return std::nullopt;
     out.kernel = stacks->kernel;
     out.user = stacks->user;
+    out.language = stacks->language;
+    out.head.ending &= 0xffff & ~LANGUAGE_UNPROVEN; // without the number of these
     if (out.head.ending & UNWIND_COPIED) out.copy = stacks->rest;
     return out;
 }
@@ -129,6 +139,8 @@ struct CustomTracer::State {
     uint64_t sample_hz = 0;
     bool foreign = false, wants_guard = false, is_guarded = false;
     std::optional<UnwindProgramOptions> unwind;
+    std::function<void(Bytes)> tell_codes;
+    std::string no_languages;
     std::vector<std::string> steps, notes, pins, directories;
     uint64_t malformed = 0;
     RunCost cost;
@@ -173,6 +185,8 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     // one program of these types at a time on each CPU, and none of the others in it (bpf_prog_active).
     unit.unwind = unwind_options(options.unwind, note);
     if (unit.unwind) unit.unwind->copies = options.copies;
+    if (options.languages) unit.languages = walks_languages(unit.unwind, no_languages);
+    if (unit.languages) unit.off_threads = unit.off_cpu ? waiting_threads(kWaitingLanguageBytes) : unit.off_threads;
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
     const std::vector<ProgramKind> kinds = options.kinds.empty() ? std::vector<ProgramKind>{ProgramKind::probe} : options.kinds;
@@ -189,6 +203,11 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
         if (loaded) {
             object = std::move(*loaded);
             break;
+        }
+        if (unit.languages) {
+            unit.languages = false;
+            no_languages = languages_refused(loaded.error());
+            continue;
         }
         if (!unit.unwind) return std::move(loaded).failure();
         if (!goes_without(options.unwind, loaded.error(), note))
@@ -207,8 +226,9 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     }
     std::vector<RingBuffer> rings;
     rings.push_back(TRY(RingBuffer::open(traces->fd(), traces->max_entries())));
-    ring = std::make_unique<RingReader>(std::move(rings), options.backlog,
-                                        [this](Bytes) { __atomic_fetch_add(&backlog_full, 1, __ATOMIC_RELAXED); });
+    ring = std::make_unique<RingReader>(std::move(rings), options.backlog, [this](Bytes record) {
+        if (language_of(record) == 0) __atomic_fetch_add(&backlog_full, 1, __ATOMIC_RELAXED);
+    });
     thread = options.thread;
     for (const Program &program : object.programs)
         if (program.name.starts_with("custom__generic"))
@@ -330,6 +350,8 @@ int CustomTracer::generic_program_fd(ProgramKind kind) const {
 }
 LoadedObject &CustomTracer::generic_object() { return state_->object; }
 const UnwindProgramOptions *CustomTracer::unwinds() const { return state_->unwind ? &*state_->unwind : nullptr; }
+void CustomTracer::tell_codes(std::function<void(std::span<const std::byte>)> take) { state_->tell_codes = std::move(take); }
+const std::string &CustomTracer::no_languages() const { return state_->no_languages; }
 int CustomTracer::context_map_fd() const {
     state_->wants_guard = true;
     return state_->map_fd("custom_context_map");
@@ -451,6 +473,10 @@ uint64_t CustomTracer::oldest_ns() const {
 size_t CustomTracer::poll(const Reporter &report, size_t limit) {
     return state_->ring->read(
         [&](Bytes record) {
+            if (const uint32_t kind = language_of(record); kind != 0) {
+                if (kind == LANGUAGE_IS_CODE && state_->tell_codes) state_->tell_codes(record);
+                return;
+            }
             if (const std::optional<CustomTrace> trace = parse_trace(record))
                 report(*trace);
             else

@@ -52,6 +52,9 @@ struct CustomOptions {
     /// rawbpf's command does (programs/processes/following.h, which is no part of this library): until then, and of processes
     /// without, stacks are walked by frame pointers.
     UnwindChoice unwind = {UnwindBy::fp};
+    /// Interpreters' frames, too: CustomTrace::language and CustomTracer::tell_codes(), of processes that are put into maps of
+    /// generic_object(), as with tables.
+    bool languages = false;
     bool copies = false; ///< of processes without tables the stack's bytes come with the trace: CustomTrace::copy
     uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of traces that came and haven't been handed over yet
     bool thread = false; ///< one may move traces out of the ring while the caller is busy; else poll() alone does
@@ -59,10 +62,11 @@ struct CustomOptions {
 
 /// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
 struct CustomTrace {
-    Record head;                      ///< a copy
-    std::span<const uint64_t> kernel, ///< addresses, leaf first; empty: none were had
-        user;                         ///< the same; UNWIND_EXACT_PC may be set in them where tables were used
-    std::span<const std::byte> copy;  ///< the leaf's UnwindRegisters, and the stack's bytes from their sp on; often empty
+    Record head;                        ///< a copy
+    std::span<const uint64_t> kernel,   ///< addresses, leaf first; empty: none were had
+        user;                           ///< the same; UNWIND_EXACT_PC may be set in them where tables were used
+    std::span<const std::byte> copy;    ///< the leaf's UnwindRegisters, and the stack's bytes from their sp on; often empty
+    std::span<const uint64_t> language; ///< an interpreter's frames, two words each; often empty
 };
 /// nullopt where its sizes don't fit its bytes. `record` must be aligned to 8 bytes.
 [[nodiscard]] std::optional<CustomTrace> parse_trace(std::span<const std::byte> record);
@@ -94,6 +98,10 @@ class CustomTracer {
     /// Where they walk by what is in unwind_processes and its like, so that whole stacks can be had: what they were made with;
     /// else nullptr.
     [[nodiscard]] const UnwindProgramOptions *unwinds() const;
+    /// Who takes what interpreters' frames are called: records of their own.
+    void tell_codes(std::function<void(std::span<const std::byte>)> take);
+    /// Why their frames aren't walked, though CustomOptions::languages asks for it: a sentence; empty: they are.
+    [[nodiscard]] const std::string &no_languages() const;
     /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.
     /// Asked for before attach(), which then also attaches what keeps each thread from another's context.
     [[nodiscard]] int context_map_fd() const;

@@ -15,9 +15,9 @@
 #include "asm/program_types.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
+#include "runtime/elf/elf.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/sections.h"
-#include "runtime/elf/elf.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::exec {

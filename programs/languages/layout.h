@@ -13,7 +13,8 @@
 // Frames that lie one behind the other have a stride in the place of `previous`, and the last hop's word, their holder, says
 // where they end; the outermost of these is no function's.
 //
-// What it finds follows the stacks of the record, two words a frame, leaf first; RecordHead::ending says how many words:
+// What it finds follows the stacks of the record, two words a frame, leaf first; RecordHead::ending says how many words. Where
+// records have a fixed size it comes in front of the record, as one of its own (LanguageFrames).
 //
 //      +-- word 0: the code's number --+-- word 1: mark 8 bits | position - code 56 bits --+
 //
@@ -54,8 +55,10 @@
 #define LANGUAGE_TABLE_NONE 1    /* there is none; its address tells code objects apart, nevertheless */
 #define LANGUAGE_TABLE_ENTRIES 2 /* entries of one size, whose number the code object has, and an index */
 
-/* Of RecordHead.ending: this is a LanguageCode, and no stack. */
-#define LANGUAGE_IS_CODE 0x8000
+/* RecordHead.user_bytes of the walk's own records, which no tool's record has there; RecordHead.ending says which it is. */
+#define LANGUAGE_RECORD (-0x4c616e67)
+#define LANGUAGE_IS_CODE 1   /* LanguageCode */
+#define LANGUAGE_IS_FRAMES 2 /* LanguageFrames */
 
 /* Of word 1. */
 #define LANGUAGE_MARK(word) ((word) >> 56)
@@ -94,7 +97,7 @@ struct LanguageProcess {
 
 /// A record: what a number stands for. The bytes of `table` that there are end it.
 struct LanguageCode {
-    struct RecordHead head;       ///< its ending is LANGUAGE_IS_CODE; no stacks
+    struct RecordHead head;       ///< of LANGUAGE_RECORD, LANGUAGE_IS_CODE; no stacks
     __u64 id;                     ///< the number
     __u64 address;                ///< of the code object
     __u32 line;                   ///< the first one's number
@@ -110,7 +113,18 @@ struct LanguageCode {
     __u8 table[LANGUAGE_TABLE_BYTES]; ///< the bytes that say which position has which line
 };
 
+/// A record: the frames of the record that follows it from the same thread. The words that there are end it.
+struct LanguageFrames {
+    struct RecordHead head; ///< of LANGUAGE_RECORD, LANGUAGE_IS_FRAMES; no stacks
+    __u64 number;           ///< of all words; that record has it, too
+    __u64 words[2 * LANGUAGE_FRAMES];
+};
+
 #ifdef __cplusplus
 static_assert(sizeof(LanguageProcess) == 112 && sizeof(LanguageCode) % 8 == 0);
+/// LANGUAGE_IS_...; 0: it is a tool's own record.
+[[nodiscard]] inline __u32 language_record(const RecordHead &head) {
+    return head.user_bytes == LANGUAGE_RECORD ? head.ending : 0;
+}
 } // namespace rawbpf::inline v0
 #endif

@@ -7,9 +7,6 @@
 // All that comes from the process is any number: places in a frame and in a code object are masked to what was read of them, a
 // walk has LANGUAGE_FRAMES rounds at most, and what can't be read ends it. A frame that is its own caller, or a circle of frames,
 // fills the list, which user space sees.
-//
-// The number of a code is 64 bits that the process's number, the object's address and four of its words were mixed into (xor,
-// multiply, fold the upper half down, as the keys of equal stacks). 100,000 codes share one once in some 10^9 runs.
 #include "programs/languages/walk_dsl.h"
 
 #include <cstddef>
@@ -17,8 +14,8 @@
 
 #include <linux/bpf.h>
 
-#include "programs/capture/mix_dsl.h"
 #include "programs/languages/thread_pointer_dsl.h"
+#include "programs/languages/walk_round.h"
 #include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0 {
@@ -27,397 +24,7 @@ namespace {
 
 constexpr uint32_t kCodes = 16384; // that are known to have been sent; the oldest are sent again
 constexpr uint32_t kProcesses = 4096;
-constexpr uint32_t kRecent = 128; // codes that this CPU has just seen, each at a place that its number says
-
-// What a walk keeps, one a CPU.
-struct LanguageState {
-    LanguageProcess process;
-    uint64_t frame;       // next
-    uint64_t id;          // of its code
-    uint64_t holder, end; // of frames that lie one behind the other
-    uint32_t words, sent, pid, whole;
-    uint64_t window[LANGUAGE_WINDOW / 8 + 1];     // a frame; a word more, which the verifier takes to be reachable
-    uint64_t object[LANGUAGE_CODE_BYTES / 8 + 1]; // a code object, likewise
-    uint64_t list[LanguageWalk::kMostWords];
-    uint64_t recent[kRecent]; // numbers; looking for one here costs a tenth of the map's lookup
-    LanguageCode code;
-};
-
-Mem at(size_t offset) { return r6 + runtime(static_cast<int64_t>(offset)); }
-
-#define STATE(member) at(offsetof(LanguageState, member))
-
-} // namespace
-
-struct LanguageWalk::Emit {
-    Code &g;
-    const LanguageWalk &walk;
-
-    /// dst = the word at the place that `where` (u16, of the process) names, in what was read to `read`, `mask` of its bytes.
-    template <class T> void load_at(WritableReg dst, size_t where, size_t read, uint32_t mask) const {
-        g.load<uint16_t>(r1, at(where));
-        g.and_(r1, runtime(static_cast<int64_t>(mask)));
-        g.add(r1, r6);
-        g.load<T>(dst, r1 + runtime(static_cast<int64_t>(read)));
-    }
-    template <class T> void of_frame(WritableReg dst, size_t where) const {
-        load_at<T>(dst, where, offsetof(LanguageState, window), LANGUAGE_WINDOW - 1);
-    }
-    template <class T> void of_code(WritableReg dst, size_t where) const {
-        load_at<T>(dst, where, offsetof(LanguageState, object), LANGUAGE_CODE_BYTES - 1);
-    }
-
-    void if_flag(uint32_t flag, const std::function<void()> &body) const {
-        g.load<uint32_t>(r1, STATE(process.flags));
-        g.and_(r1, runtime(static_cast<int64_t>(flag)));
-        g.if_(r1 != 0, body);
-    }
-
-    /// As much as fits of what is at r7: it may end close to what can't be read. The first size that can be is in `bytes`.
-    template <size_t n> void take_most(const uint32_t (&sizes)[n], size_t to, size_t bytes, uint32_t more, Label taken) const {
-        for (const uint32_t size : sizes) {
-            g.store<uint32_t>(at(bytes), runtime(static_cast<int64_t>(size + more)));
-            g.call(helper::probe_read_user, at(to), runtime(static_cast<int64_t>(size)), r7);
-            g.jump_if(r0 == 0, taken);
-        }
-    }
-
-    /// The text whose object's address is r7: the object's bytes, or its head and then its characters. r7 to r9 are gone.
-    void take_text(size_t text, size_t bytes) const {
-        static constexpr uint32_t kSizes[] = {LANGUAGE_TEXT_BYTES, 160, 96, 64, 48, 40, 32},
-                                  kFarSizes[] = {LANGUAGE_TEXT_BYTES - LANGUAGE_TEXT_HEAD, 128, 64, 32, 16, 8};
-        constexpr int kCharacters = 24;
-        const Label taken = g.label("text taken"), near = g.label("near"), none = g.label("no text");
-        g.jump_if(r7 == 0, none);
-        g.load<uint32_t>(r8, STATE(process.text_far));
-        g.jump_if(r8 == 0, near);
-        g.read_user<uint32_t>(r9, r7 + 0);
-        g.and_(r9, r8);
-        g.jump_if(r9 == 0, near);
-        g.call(helper::probe_read_user, at(text), LANGUAGE_TEXT_HEAD, r7);
-        g.read_user<uint64_t>(r7, r7 + kCharacters);
-        take_most(kFarSizes, text + LANGUAGE_TEXT_HEAD, bytes, LANGUAGE_TEXT_HEAD, taken);
-        g.jump(none);
-        g.bind(near);
-        take_most(kSizes, text, bytes, 0, taken);
-        g.bind(none);
-        g.store<uint32_t>(at(bytes), 0);
-        g.bind(taken);
-    }
-
-    void take_name() const {
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.name));
-        take_text(offsetof(LanguageState, code.name), offsetof(LanguageState, code.name_bytes));
-    }
-
-    void take_file() const {
-        const Label one = g.label("one path");
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.file));
-        g.load<uint32_t>(r8, STATE(process.list_mask));
-        g.jump_if(r8 == 0, one);
-        g.read_user<uint32_t>(r9, r7 + 0);
-        g.and_(r9, r8);
-        g.load<uint32_t>(r8, STATE(process.list_value));
-        g.jump_if(r8 != r9, one);
-        g.load<uint16_t>(r1, STATE(process.list_first));
-        g.add(r7, r1);
-        g.read_user<uint64_t>(r7, r7 + 0);
-        g.bind(one);
-        take_text(offsetof(LanguageState, code.file), offsetof(LanguageState, code.file_bytes));
-    }
-
-    void take_owner() const {
-        g.store<uint32_t>(STATE(code.owner_bytes), 0);
-        if_flag(LANGUAGE_OWNER, [&] {
-            of_code<uint64_t>(r7, offsetof(LanguageState, process.owner));
-            g.if_(r7 != 0, [&] {
-                g.load<uint16_t>(r1, STATE(process.owner_name));
-                g.add(r7, r1);
-                g.read_user<uint64_t>(r7, r7 + 0);
-                take_text(offsetof(LanguageState, code.owner), offsetof(LanguageState, code.owner_bytes));
-            });
-        });
-    }
-
-    /// r9 = bytes of the table, which are in the record then.
-    void take_table() const {
-        constexpr int kLength = 16, kData = 32; // of a bytes object
-        const Label taken = g.label("table taken"), entries = g.label("entries"), read = g.label("read the table");
-        g.mov(r9, 0);
-        g.load<uint32_t>(r1, STATE(process.tables));
-        g.jump_if(r1 == LANGUAGE_TABLE_NONE, taken);
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.table));
-        g.load<uint32_t>(r1, STATE(process.tables));
-        g.jump_if(r1 == LANGUAGE_TABLE_ENTRIES, entries);
-        g.read_user<uint64_t>(r9, r7 + kLength);
-        g.if_(r9 > runtime(LANGUAGE_TABLE_BYTES), [&] { g.mov(r9, LANGUAGE_TABLE_BYTES); });
-        g.add(r7, kData);
-        g.jump(read);
-        g.bind(entries);
-        constexpr int64_t kEntries = LANGUAGE_TABLE_BYTES - LANGUAGE_INDEX_BYTES;
-        of_code<uint32_t>(r9, offsetof(LanguageState, process.entries));
-        g.load<uint16_t>(r1, STATE(process.entry));
-        g.mul(r9, r1);
-        g.if_(r9 > runtime(kEntries), [&] { g.mov(r9, runtime(kEntries)); });
-        g.bind(read);
-        g.call(helper::probe_read_user, STATE(code.table), r9, r7);
-        g.if_(r0 != 0, [&] { g.mov(r9, 0); });
-        g.bind(taken);
-    }
-
-    /// Behind the r9 bytes of a table of entries: r9 more. How many blocks an index has isn't known, and behind its end there may
-    /// be nothing: as many as can be read.
-    void take_index() const {
-        constexpr uint32_t kHead = 48, kBlock = 80;
-        static_assert((LANGUAGE_INDEX_BYTES - kHead) % kBlock == 0);
-        const Label taken = g.label("index taken");
-        g.store<uint32_t>(STATE(code.index_bytes), 0);
-        g.store<uint32_t>(STATE(code.table_bytes), r9);
-        g.load<uint32_t>(r1, STATE(process.tables));
-        g.jump_if(r1 != LANGUAGE_TABLE_ENTRIES, taken);
-        g.jump_if(r9 > runtime(LANGUAGE_TABLE_BYTES - LANGUAGE_INDEX_BYTES), taken); // it never is
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.index));
-        g.jump_if(r7 == 0, taken);
-        for (uint32_t blocks = (LANGUAGE_INDEX_BYTES - kHead) / kBlock + 1; blocks-- > 0;) {
-            const uint32_t size = kHead + blocks * kBlock;
-            const Label smaller = g.label("smaller");
-            g.mov(r1, r6);
-            g.add(r1, r9);
-            g.call(helper::probe_read_user, r1 + runtime(offsetof(LanguageState, code.table)),
-                   runtime(static_cast<int64_t>(size)), r7);
-            g.jump_if(r0 != 0, smaller);
-            g.store<uint32_t>(STATE(code.index_bytes), runtime(static_cast<int64_t>(size)));
-            g.add(r9, runtime(static_cast<int64_t>(size)));
-            g.store<uint32_t>(STATE(code.table_bytes), r9);
-            g.jump(taken);
-            g.bind(smaller);
-        }
-        g.bind(taken);
-        // By way of memory: the verifier would look at what follows once for each size.
-        g.load<uint32_t>(r9, STATE(code.table_bytes));
-        g.if_(r9 > runtime(LANGUAGE_TABLE_BYTES), [&] { g.mov(r9, LANGUAGE_TABLE_BYTES); });
-    }
-
-    /// What the number stands for, into a ring. r7 to r9 are gone.
-    void send_code(const Rings &rings) const {
-        const Label named = g.label("named");
-        g.load<uint64_t>(r1, STATE(id));
-        g.store<uint64_t>(STATE(code.id), r1);
-        g.store<uint64_t>(STATE(code.address), r7);
-        take_name();
-        take_owner();
-        g.store<uint32_t>(STATE(code.line), 0);
-        g.store<uint32_t>(STATE(code.file_bytes), 0);
-        g.store<uint32_t>(STATE(code.index_bytes), 0);
-        g.mov(r9, 0);
-        g.load<uint32_t>(r1, STATE(whole));
-        g.store<uint32_t>(STATE(code.whole), r1);
-        g.jump_if(r1 == 0, named);
-        of_code<uint32_t>(r2, offsetof(LanguageState, process.line));
-        g.store<uint32_t>(STATE(code.line), r2);
-        take_file();
-        take_table();
-        take_index();
-        g.bind(named);
-        g.store<uint32_t>(STATE(code.table_bytes), r9);
-        g.add(r9, runtime(offsetof(LanguageCode, table)));
-        rings.output(g, STATE(code), r9, STATE(code.head.cpu));
-    }
-
-    /// r7 = the code object's address, of what r7 points to; whether it is whole. Jumps to `none` if it is no code.
-    void find_code(Label none) const {
-        const Label all = g.label("all are whole"), whole = g.label("whole");
-        g.store<uint32_t>(STATE(whole), 1);
-        g.load<uint32_t>(r8, STATE(process.kind_mask));
-        g.jump_if(r8 == 0, all);
-        g.read_user<uint32_t>(r9, r7 + 0);
-        g.and_(r9, r8);
-        g.load<uint32_t>(r8, STATE(process.kind_value));
-        g.jump_if(r8 == r9, whole);
-        g.store<uint32_t>(STATE(whole), 0);
-        g.load<uint32_t>(r1, STATE(process.code_short));
-        g.jump_if(r1 == 0, none);
-        g.bind(whole);
-        g.load<uint16_t>(r1, STATE(process.code_hop));
-        g.if_(r1 != 0, [&] {
-            g.add(r7, r1);
-            g.read_user<uint64_t>(r7, r7 + 0);
-        });
-        g.bind(all);
-    }
-
-    /// One frame, whose address is in r7. Breaks behind the last.
-    void round(const Rings &rings) const {
-        const Label known = g.label("known"), seen = g.label("seen"), listed = g.label("listed"), out = g.label("out");
-        g.load<uint32_t>(r2, STATE(process.window));
-        g.and_(r2, LANGUAGE_WINDOW - 1);
-        g.call(helper::probe_read_user, STATE(window), r2, r7);
-        g.jump_if(r0 != 0, out);
-        of_frame<uint64_t>(r7, offsetof(LanguageState, process.code));
-        g.and_(r7, -8); // a tag
-        g.store<uint64_t>(STATE(id), 0);
-        g.load<uint64_t>(r2, STATE(process.none));
-        g.jump_if(r7 == r2, listed);
-        find_code(listed);
-        g.load<uint32_t>(r2, STATE(process.code_bytes));
-        g.load<uint32_t>(r1, STATE(whole));
-        g.if_(r1 == 0, [&] { g.load<uint32_t>(r2, STATE(process.code_short)); });
-        g.and_(r2, LANGUAGE_CODE_BYTES - 1);
-        g.call(helper::probe_read_user, STATE(object), r2, r7);
-        g.jump_if(r0 != 0, out);
-
-        mix_code();
-        g.or_(r4, 1); // 0 is no code's
-        g.store<uint64_t>(STATE(id), r4);
-        recent(r4);
-        g.load<uint64_t>(r1, r9 + runtime(offsetof(LanguageState, recent)));
-        g.jump_if(r1 == r4, known);
-        g.call(helper::map_lookup_elem, walk.codes_, STATE(id));
-        g.jump_if(r0 != 0, seen);
-        g.load<uint32_t>(r1, STATE(sent));
-        g.jump_if(r1 >= LANGUAGE_NEW_CODES, known);
-        g.add(r1, 1);
-        g.store<uint32_t>(STATE(sent), r1);
-        const Slot address = g.stack<uint64_t>("code"), yes = g.stack<uint32_t>("yes");
-        g.store<uint64_t>(address, r7);
-        send_code(rings);
-        g.load<uint64_t>(r7, address);
-        g.if_(r0 == 0, [&] {
-            g.store<uint32_t>(yes, 1);
-            g.call(helper::map_update_elem, walk.codes_, STATE(id), yes, BPF_ANY);
-        });
-        g.jump(known);
-        g.bind(seen);
-        g.load<uint64_t>(r1, STATE(id));
-        recent(r1);
-        g.store<uint64_t>(r9 + runtime(offsetof(LanguageState, recent)), r1);
-        g.bind(known);
-        g.bind(listed);
-        add_words();
-        find_next();
-        g.store<uint64_t>(STATE(frame), r2);
-        const Label more = g.label("more");
-        g.jump_if(r2 != 0, more);
-        g.bind(out);
-        g.store<uint64_t>(STATE(frame), 0);
-        g.break_();
-        g.bind(more);
-    }
-
-    /// r9 = the state and as many bytes more as the place of a number in `recent` is behind its beginning.
-    void recent(Reg number) const {
-        g.mov(r9, number);
-        g.and_(r9, runtime(kRecent - 1));
-        g.lsh(r9, 3);
-        g.add(r9, r6);
-    }
-
-    /// r4 = the process, the code at r7 and its words, mixed.
-    void mix_code() const {
-        const Label mixed = g.label("mixed");
-        g.load_imm64(r3, kMixMultiplier);
-        g.load<uint32_t>(r4, STATE(pid));
-        g.load<uint32_t>(r1, STATE(process.flags));
-        g.and_(r1, LANGUAGE_COPIED);
-        g.mov(r5, r7);
-        g.if_(r1 != 0, [&] { g.mov(r5, 0); });
-        mix_in(g);
-        of_code<uint64_t>(r5, offsetof(LanguageState, process.name));
-        mix_in(g);
-        g.load<uint32_t>(r1, STATE(process.flags));
-        g.and_(r1, LANGUAGE_OWNER);
-        g.if_(r1 != 0, [&] {
-            of_code<uint64_t>(r5, offsetof(LanguageState, process.owner));
-            mix_in(g);
-        });
-        g.load<uint32_t>(r1, STATE(whole));
-        g.jump_if(r1 == 0, mixed);
-        for (const size_t where : {offsetof(LanguageState, process.file), offsetof(LanguageState, process.table)}) {
-            of_code<uint64_t>(r5, where);
-            mix_in(g);
-        }
-        of_code<uint32_t>(r5, offsetof(LanguageState, process.line));
-        mix_in(g);
-        g.bind(mixed);
-    }
-
-    /// r2 = the caller's frame, 0: there is none.
-    void find_next() const {
-        const Label linked = g.label("linked"), found = g.label("found");
-        g.load<uint16_t>(r1, STATE(process.stride));
-        g.jump_if(r1 == 0, linked);
-        g.load<uint64_t>(r2, STATE(frame));
-        g.add(r2, r1);
-        g.load<uint64_t>(r1, STATE(end));
-        g.jump_if(r2 < r1, found);
-        g.mov(r2, 0);
-        g.jump(found);
-        g.bind(linked);
-        of_frame<uint64_t>(r2, offsetof(LanguageState, process.previous));
-        g.bind(found);
-    }
-
-    /// r9 = where in the code at r7 the frame is, or the line's number.
-    void find_position() const {
-        const Label lines = g.label("lines"), found = g.label("position");
-        of_frame<uint64_t>(r9, offsetof(LanguageState, process.position));
-        g.load<uint32_t>(r3, STATE(process.flags));
-        g.mov(r2, r3);
-        g.and_(r2, LANGUAGE_LINES);
-        g.jump_if(r2 != 0, lines);
-        g.mov(r2, r7);
-        g.and_(r3, LANGUAGE_BASE);
-        g.if_(r3 != 0, [&] { of_code<uint64_t>(r2, offsetof(LanguageState, process.base)); });
-        g.sub(r9, r2);
-        g.jump(found);
-        g.bind(lines);
-        g.load<uint16_t>(r1, STATE(process.line_of));
-        g.add(r1, r9);
-        g.mov(r9, 0);
-        g.load<uint32_t>(r2, STATE(whole));
-        g.if_(r2 != 0, [&] { g.read_user<uint32_t>(r9, r1 + 0); });
-        g.bind(found);
-    }
-
-    /// r3 = the mark.
-    void find_mark() const {
-        const Label near = g.label("near mark"), found = g.label("mark");
-        g.load<uint32_t>(r2, STATE(process.flags));
-        g.and_(r2, LANGUAGE_MARK_FAR);
-        g.jump_if(r2 == 0, near);
-        of_frame<uint64_t>(r1, offsetof(LanguageState, process.mark));
-        g.read_user<uint8_t>(r3, r1 + 0);
-        g.jump(found);
-        g.bind(near);
-        of_frame<uint8_t>(r3, offsetof(LanguageState, process.mark));
-        g.bind(found);
-    }
-
-    /// The id, and where in the code r7.
-    void add_words() const {
-        find_position();
-        find_mark();
-        g.mov(r2, r9);
-        g.lsh(r2, 8);
-        g.rsh(r2, 8);
-        g.lsh(r3, 56);
-        g.or_(r2, r3);
-        g.load<uint32_t>(r8, STATE(words));
-        const Label full = g.label("full");
-        g.jump_if(r8 > runtime(kMostWords - 2), full);
-        g.mov(r9, r8);
-        g.lsh(r9, 3);
-        g.add(r9, r6);
-        g.load<uint64_t>(r3, STATE(id));
-        g.store<uint64_t>(r9 + runtime(offsetof(LanguageState, list)), r3);
-        g.store<uint64_t>(r9 + runtime(offsetof(LanguageState, list) + 8), r2);
-        g.add(r8, 2);
-        g.store<uint32_t>(STATE(words), r8);
-        g.bind(full);
-    }
-};
-
-namespace {
+constexpr uint32_t kPlaces = 4; // a CPU, of programs that are preempted in the middle of a walk
 
 /// Where the frames end that lie one behind the other. r7 is gone.
 void find_end(Code &f) {
@@ -442,27 +49,41 @@ void find_end(Code &f) {
 
 } // namespace
 
-LanguageWalk::LanguageWalk(Builder &b, Arch arch)
-    : arch_(arch), processes_(b.hash<uint32_t, LanguageProcess>("language_processes", kProcesses)),
+LanguageWalk::LanguageWalk(Builder &b, const Programs &programs)
+    : programs_(programs), processes_(b.hash<uint32_t, LanguageProcess>("language_processes", kProcesses)),
       codes_(b.lru_hash<uint64_t, uint32_t>("language_codes", kCodes)),
-      state_(b.percpu_array<LanguageState>("language_state", 1)) {}
+      state_(b.percpu_array<LanguageState>("language_state", programs.preempted ? kPlaces : 1)) {}
 
-void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
-    const Mem ending = place.at(offsetof(RecordHead, ending));
-    const Label done = f.label("no language"), restore = f.label("restore"), copy = f.label("copy");
-    const Slot context = f.stack<uint64_t>("context"), state = f.stack<uint64_t>("state"), counts = f.stack<uint64_t>("counts");
-    // Only of a process whose image is known: what was written down of it is of the program that it runs now.
-    f.load<uint32_t>(r1, ending);
-    f.and_(r1, UNWIND_TABLES);
-    f.jump_if(r1 == 0, done);
-    f.call(helper::map_lookup_elem, processes_, how.pid);
-    f.jump_if(r0 == 0, done);
-    f.store<uint64_t>(context, r6);
-    f.store<uint64_t>(counts, r7);
-    f.mov(r7, r0);
-    f.call(helper::map_lookup_elem, state_, how.zero);
-    f.jump_if(r0 == 0, restore);
+// r6 = the state, r0 to r5 are gone.
+void LanguageWalk::take_state(Code &f, const Slot &zero, Label none) const {
+    if (!programs_.preempted) {
+        f.call(helper::map_lookup_elem, state_, zero);
+        f.jump_if(r0 == 0, none);
+        f.mov(r6, r0);
+        return;
+    }
+    const Label taken = f.label("state taken"), all = f.label("all states taken");
+    take_place(f, state_, {offsetof(LanguageState, taken), kPlaces, true}, zero, all, taken);
+    f.bind(all);
+    f.store<uint32_t>(zero, 0);
+    f.jump(none);
+    f.bind(taken);
     f.mov(r6, r0);
+    f.load<uint32_t>(r1, zero);
+    f.store<uint32_t>(STATE(which), r1);
+    f.store<uint32_t>(zero, 0);
+}
+
+// A code's record begins as the tool's own does, by `head`: 48 bytes to STATE(code.head).
+void LanguageWalk::begin_codes(Code &f, const std::function<void()> &head) const {
+    head();
+    f.store<uint32_t>(STATE(code.head.kernel_bytes), 0);
+    f.store<uint32_t>(STATE(code.head.user_bytes), LANGUAGE_RECORD);
+    f.store<uint32_t>(STATE(code.head.ending), LANGUAGE_IS_CODE);
+}
+
+// The frames, to the state's list. In: r6 the state, r7 the LanguageProcess. r0 to r7 are gone, but r6. Goes on at `listed`.
+void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings &rings, Label listed) {
     f.store<uint64_t>(state, r6);
     static_assert(sizeof(LanguageProcess) % 8 == 0);
     for (size_t i = 0; i < sizeof(LanguageProcess); i += 8) {
@@ -470,31 +91,25 @@ void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
         f.store<uint64_t>(STATE(process) + runtime(static_cast<int64_t>(i)), r1);
     }
     f.store<uint64_t>(STATE(words), 0); // and `sent`
-    f.load<uint32_t>(r1, how.pid);
+    if (numbers_) f.store<uint64_t>(STATE(frames.number), 0);
+    f.load<uint32_t>(r1, pid);
     f.store<uint32_t>(STATE(pid), r1);
-    for (size_t i = 0; i < sizeof(RecordHead); i += 8) {
-        f.load<uint64_t>(r1, r8 + runtime(place.head + static_cast<int64_t>(i)));
-        f.store<uint64_t>(STATE(code.head) + runtime(static_cast<int64_t>(i)), r1);
-    }
-    f.store<uint32_t>(STATE(code.head.kernel_bytes), 0);
-    f.store<uint32_t>(STATE(code.head.user_bytes), 0);
-    f.store<uint32_t>(STATE(code.head.ending), LANGUAGE_IS_CODE);
 
     // r7 = the first word's address.
     f.load<uint64_t>(r7, STATE(process.start));
     f.load<uint32_t>(r1, STATE(process.flags));
     f.and_(r1, LANGUAGE_BY_THREAD);
     f.if_(r1 != 0, [&] {
-        load_thread_pointer(f, arch_);
+        load_thread_pointer(f, programs_.arch);
         f.add(r7, r1);
         f.load<uint32_t>(r2, STATE(process.flags));
         f.and_(r2, LANGUAGE_LEARN);
         f.if_(r2 != 0, [&] {
-            f.store<uint64_t>(STATE(list), r1);
+            f.store<uint64_t>(STATE(frames.words), r1);
             f.load_imm64(r1, uint64_t{LANGUAGE_IS_THREAD} << 56);
-            f.store<uint64_t>(STATE(list) + 8, r1);
+            f.store<uint64_t>(STATE(frames.words) + 8, r1);
             f.store<uint32_t>(STATE(words), 2);
-            f.jump(copy);
+            f.jump(listed);
         });
     });
     f.read_user<uint64_t>(r7, r7 + 0);
@@ -504,7 +119,7 @@ void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
         f.jump_if(r1 <= runtime(hop), there);
         f.jump_if(r7 == 0, there);
         f.store<uint64_t>(STATE(holder), r7);
-        f.load<uint32_t>(r1, at(offsetof(LanguageState, process.hop) + static_cast<size_t>(hop) * 4));
+        f.load<uint32_t>(r1, language_state(offsetof(LanguageState, process.hop) + static_cast<size_t>(hop) * 4));
         f.add(r7, r1);
         f.read_user<uint64_t>(r7, r7 + 0);
         f.bind(there);
@@ -515,13 +130,43 @@ void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
         f.bpf_loop(LANGUAGE_FRAMES, state, [&](Code &g) {
             g.load<uint64_t>(r6, r2);
             g.load<uint64_t>(r7, STATE(frame));
-            Emit{g, *this}.round(*how.rings);
+            emit_language_round(g, {codes_, &rings, programs_.wakes, numbers_});
         });
     });
+    f.bind(listed);
+}
 
-    f.bind(copy);
+namespace {
+
+/// r7 = bytes of the list's words.
+void load_words(Code &f) {
     f.load<uint32_t>(r7, STATE(words));
-    f.if_(r7 > runtime(kMostWords), [&] { f.mov(r7, runtime(kMostWords)); }); // it never is; the verifier wants to see it
+    f.if_(r7 > runtime(LanguageWalk::kMostWords),
+          [&] { f.mov(r7, runtime(LanguageWalk::kMostWords)); }); // it never is; the verifier wants to see it
+}
+
+} // namespace
+
+void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
+    const Mem ending = place.at(offsetof(RecordHead, ending));
+    const Label done = f.label("no language"), restore = f.label("restore");
+    // Only of a process whose image is known: what was written down of it is of the program that it runs now.
+    f.load<uint32_t>(r1, ending);
+    f.and_(r1, UNWIND_TABLES);
+    f.jump_if(r1 == 0, done);
+    f.call(helper::map_lookup_elem, processes_, how.pid);
+    f.jump_if(r0 == 0, done);
+    f.store<uint64_t>(how.counts, r7);
+    f.mov(r7, r0);
+    take_state(f, how.zero, restore);
+    begin_codes(f, [&] {
+        for (size_t i = 0; i < sizeof(RecordHead); i += 8) {
+            f.load<uint64_t>(r1, r8 + runtime(place.head + static_cast<int64_t>(i)));
+            f.store<uint64_t>(STATE(code.head) + runtime(static_cast<int64_t>(i)), r1);
+        }
+    });
+    list(f, how.pid, how.state, *how.rings, f.label("listed"));
+    load_words(f);
     f.load<uint32_t>(r1, ending);
     f.mov(r2, r7);
     f.lsh(r2, 16);
@@ -536,14 +181,96 @@ void LanguageWalk::walk(Code &f, const RecordPlace &place, const How &how) {
     f.add(r1, r9);
     f.add(r1, runtime(place.frames));
     f.mov(r3, r6);
-    f.add(r3, runtime(offsetof(LanguageState, list)));
+    f.add(r3, runtime(offsetof(LanguageState, frames.words)));
     f.mov(r2, r7);
     f.call(helper::probe_read_kernel, r1 + 0, r2, r3 + 0);
     f.add(r9, r7);
+    if (programs_.preempted) f.store<uint64_t>(STATE(taken), 0);
     f.bind(restore);
-    f.load<uint64_t>(r7, counts);
-    f.load<uint64_t>(r6, context);
+    f.load<uint64_t>(r7, how.counts);
     f.bind(done);
+}
+
+void LanguageWalk::join(OffCpuTool &tool) {
+    tool.most_listed = kMostWords;
+    tool.list = [this, &rings = tool.rings](Code &f, const RecordPlace &place, const Slot &pid, const Slot &zero) {
+        walk(f, place, {pid, zero, f.stack<uint64_t>("counts"), f.stack<uint64_t>("state"), &rings, uint64_t{place.room} * 8});
+    };
+}
+
+void LanguageWalk::begin(Code &f, const Apart &apart) {
+    const Label done = f.label("no language"), restore = f.label("restore");
+    numbers_ = true;
+    f.store<uint64_t>(apart.number, 0);
+    f.store<uint32_t>(apart.which, kPlaces); // no state has that number
+    f.call(helper::map_lookup_elem, processes_, apart.pid);
+    f.jump_if(r0 == 0, done);
+    f.store<uint64_t>(apart.context, r6);
+    f.store<uint64_t>(apart.counts, r7);
+    f.mov(r7, r0);
+    take_state(f, apart.zero, restore);
+    begin_codes(f, [&] {
+        for (size_t i = 0; i < sizeof(RecordHead); i += 8)
+            f.store<uint64_t>(STATE(code.head) + runtime(static_cast<int64_t>(i)), 0);
+        f.call(helper::ktime_get_ns);
+        f.store<uint64_t>(STATE(code.head.t_ns), r0);
+        f.load<uint32_t>(r1, apart.pid);
+        f.store<uint32_t>(STATE(code.head.pid), r1);
+        f.load<uint32_t>(r1, apart.tid);
+        f.store<uint32_t>(STATE(code.head.tid), r1);
+        f.call(helper::get_smp_processor_id);
+        f.store<uint32_t>(STATE(code.head.cpu), r0);
+    });
+    list(f, apart.pid, apart.state, *apart.rings, f.label("listed"));
+    // By way of memory: these are numbers now, whichever way led here, and the verifier looks at what follows once.
+    f.load<uint32_t>(r1, STATE(which));
+    f.store<uint32_t>(apart.which, r1);
+    f.load<uint32_t>(r1, STATE(words));
+    f.jump_if(r1 == 0, restore);
+    f.load<uint64_t>(r1, STATE(frames.number));
+    f.or_(r1, 1);
+    f.store<uint64_t>(STATE(frames.number), r1);
+    f.store<uint64_t>(apart.number, r1);
+    f.bind(restore);
+    f.load<uint64_t>(r7, apart.counts);
+    f.load<uint64_t>(r6, apart.context);
+    f.bind(done);
+}
+
+// r0 = the state that begin() took.
+void LanguageWalk::find_state(Code &f, const Apart &apart, Label none) const {
+    f.call(helper::map_lookup_elem, state_, apart.which);
+    f.jump_if(r0 == 0, none);
+}
+
+void LanguageWalk::send(Code &f, const Apart &apart) const {
+    const Label none = f.label("no frames"), restore = f.label("restore");
+    f.load<uint64_t>(r1, apart.number);
+    f.jump_if(r1 == 0, none);
+    find_state(f, apart, none);
+    f.store<uint64_t>(apart.context, r6);
+    f.store<uint64_t>(apart.counts, r7);
+    f.mov(r6, r0);
+    for (size_t i = 0; i < sizeof(RecordHead); i += 8) {
+        f.load<uint64_t>(r1, STATE(code.head) + runtime(static_cast<int64_t>(i)));
+        f.store<uint64_t>(STATE(frames.head) + runtime(static_cast<int64_t>(i)), r1);
+    }
+    f.store<uint32_t>(STATE(frames.head.ending), LANGUAGE_IS_FRAMES);
+    load_words(f);
+    f.lsh(r7, 3);
+    f.add(r7, runtime(offsetof(LanguageFrames, words)));
+    apart.rings->output(f, STATE(frames), r7, STATE(frames.head.cpu), programs_.wakes);
+    f.bind(restore);
+    f.load<uint64_t>(r7, apart.counts);
+    f.load<uint64_t>(r6, apart.context);
+    f.bind(none);
+}
+
+void LanguageWalk::end(Code &f, const Apart &apart) const {
+    const Label none = f.label("no state");
+    find_state(f, apart, none);
+    f.store<uint64_t>(RAWBPF_AT(r0, LanguageState, taken), 0);
+    f.bind(none);
 }
 
 } // namespace rawbpf::inline v0

@@ -54,7 +54,9 @@ Result<void> Following::open(int workload, bool at_once) {
 Result<void> Following::want(uint32_t pid) {
     const uint64_t now = sys::monotonic_ns();
     table_.look_at(pid, now);
-    return unwinding_.want(pid, now);
+    TRY(unwinding_.want(pid, now));
+    scripts_.look(now);
+    return {};
 }
 
 Result<void> Following::want_running(uint64_t most_ns) {
@@ -127,6 +129,7 @@ Result<void> Following::pace() {
 void Following::end_tick() {
     const uint64_t now = ticked_ns_ = sys::monotonic_ns();
     if (now > hurry_until_ns_) urgent_.reset();
+    scripts_.look(now);
     if (now < swept_ns_ + kSweepNs) return;
     table_.sweep();
     swept_ns_ = now;
@@ -134,6 +137,7 @@ void Following::end_tick() {
 
 std::vector<std::string> Following::warnings() const {
     std::vector<std::string> out = unwinding_.warnings();
+    for (std::string &warning : scripts_.warnings()) out.push_back(std::move(warning));
     out.insert(out.end(), symbols_.warnings().begin(), symbols_.warnings().end());
     return out;
 }

@@ -118,9 +118,10 @@ class Following {
         unwinding_.seen_again(tree, node, pid, now_ns);
     }
 
-    /// After unwind(): the object's program walks interpreters' frames, too.
-    [[nodiscard]] Result<void> walk_scripts(LoadedObject &object) {
-        TRY(scripts_.start(object));
+    /// After unwind(): the object's programs walk interpreters' frames, too, where they have the maps for it.
+    [[nodiscard]] Result<void> walk_scripts(LoadedObject &object, ScriptView view) {
+        if (!scripts_.start(object)) return {};
+        scripts_.show(view);
         unwinding_.tell(scripts_);
         symbols_.set_scripts(scripts_);
         return {};
@@ -134,7 +135,7 @@ class Following {
     [[nodiscard]] unwind::LiveTables::Stats stats() const { return unwinding_.stats(); }
     /// What whoever locates addresses tells of them.
     [[nodiscard]] Unwinding &unwinding() { return unwinding_; }
-    /// What couldn't be unwound or named, and why; one sentence each.
+    /// What couldn't be unwound, learnt or named, and why; one sentence each.
     [[nodiscard]] std::vector<std::string> warnings() const;
 
   private:

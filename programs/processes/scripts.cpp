@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 
 #include "programs/languages/memory.h"
+#include "programs/languages/thread_pointer.h"
 #include "programs/processes/live_symbols.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -23,6 +24,9 @@ namespace {
 
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
 constexpr int kMostTries = 200;
+constexpr uint64_t kFirstLookNs = 5'000'000, kLastLookNs = 1'000'000'000; // between two looks, each time twice as long
+constexpr int kTriesOfALook = 4;           // a list that is read while its process runs on leads astray
+constexpr size_t kSearched = 1024;         // pages, for a thread
 constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is believed
 constexpr size_t kMostSearched = 4096;     // stacks, for the function that evaluates
 constexpr uint32_t kSoonest = 8;           // of them, before it may be dropped
@@ -31,9 +35,9 @@ constexpr size_t kMostPositions = 1 << 20;
 
 } // namespace
 
-Result<void> Scripts::start(LoadedObject &object) {
+bool Scripts::start(LoadedObject &object) {
     processes_map_ = object.find_map("language_processes");
-    return {};
+    return on();
 }
 
 Scripts::Build *Scripts::build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping) {
@@ -125,24 +129,48 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     if (build.tries >= kMostTries || now_ns < process.tried_ns + kTryAgainNs) return;
     process.tried_ns = now_ns;
     ++build.tries;
-    const uint64_t began_ns = sys::monotonic_ns();
     auto pages = ProcessPages::open(pid);
-    if (!pages) {
-        if (build.why.empty()) build.why = pages.error().message(); // it ended, and what was missing before says more
-        return;
+    if (pages)
+        (void)learn_from(*pages, process, thread_pointer);
+    else if (build.why.empty())
+        build.why = pages.error().message(); // it ended, and what was missing before says more
+}
+
+void Scripts::look(uint64_t now_ns) {
+    if (!on() || now_ns < look_ns_) return;
+    look_ns_ = now_ns + kFirstLookNs;
+    for (auto &[pid, process] : processes_) {
+        Build &build = *builds_[process.module];
+        if (build.layout || now_ns < build.look_ns) continue;
+        build.look_every_ns = std::clamp(2 * build.look_every_ns, kFirstLookNs, kLastLookNs);
+        build.look_ns = now_ns + build.look_every_ns;
+        sys::Because why("where an interpreter's functions' frames are, from a thread of it");
+        const auto maps = sys::read_file(format("/proc/{}/maps", pid));
+        auto pages = ProcessPages::open(pid);
+        if (!maps || !pages) continue; // it has ended
+        Memory memory(*pages, kSearched);
+        const auto thread = find_thread_pointer(memory, *maps, kHostArch);
+        for (int i = 0; thread && i < kTriesOfALook && !learn_from(*pages, process, *thread); ++i) {
+        }
     }
-    Memory memory(*pages);
+}
+
+/// True: it is known.
+bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_pointer) {
+    Build &build = *builds_[process.module];
+    const uint64_t began_ns = sys::monotonic_ns();
+    Memory memory(pages);
     auto layout =
         build.file.runtime->learn(memory, {build.file, process.bias, kHostArch, thread_pointer, build.refuted}, build.why);
     build.learning_ns += sys::monotonic_ns() - began_ns;
-    if (!layout) return;
+    if (!layout) return false;
     layout->process = moved(layout->process, -process.bias);
     // The process runs on: a chain that was there for a moment leads somewhere else the next time.
     const LanguageProcess before = build.seen.value_or(LanguageProcess{});
     build.seen = layout->process;
     if (std::memcmp(&before, &layout->process, sizeof before) != 0) {
         build.why = "what was found once wasn't found again";
-        return;
+        return false;
     }
     build.layout = std::move(*layout);
     Module script;
@@ -153,6 +181,7 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     build.judged = build.astray = 0;
     for (auto &[other, its] : processes_)
         if (its.module == process.module) publish(other, its);
+    return true;
 }
 
 /// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for. While it is new, stacks
@@ -173,7 +202,7 @@ bool Scripts::take_code(Bytes record) {
     constexpr size_t kHead = offsetof(LanguageCode, table);
     if (!on() || record.size() < sizeof(RecordHead)) return false;
     const auto head = load<RecordHead>(record.data());
-    if (head.kernel_bytes != 0 || head.user_bytes != 0 || (head.ending & 0xffff) != LANGUAGE_IS_CODE) return false;
+    if (language_record(head) != LANGUAGE_IS_CODE) return false;
     if (record.size() < kHead || functions_.size() >= kMostFunctions) return true;
     LanguageCode code{};
     std::memcpy(&code, record.data(), kHead);

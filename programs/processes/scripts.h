@@ -19,6 +19,7 @@
 
 #include "programs/languages/evaluation.h"
 #include "programs/languages/layout.h"
+#include "programs/languages/memory.h"
 #include "programs/languages/merge.h"
 #include "programs/languages/runtime.h"
 #include "programs/processes/process_table.h"
@@ -38,14 +39,19 @@ class Scripts {
   public:
     explicit Scripts(ProcessTable &table) : table_(table) {}
 
-    /// From here on the object's program walks what is put into its map language_processes. The object must outlive this.
-    [[nodiscard]] Result<void> start(LoadedObject &object);
+    /// From here on the object's programs walk what is put into their map language_processes. The object must outlive this.
+    /// False: they don't.
+    bool start(LoadedObject &object);
     [[nodiscard]] bool on() const { return processes_map_ != nullptr; }
     void show(ScriptView view) { view_ = view; }
 
     /// A process's mappings, as they are from now on. To be called before its unwind tables are published.
     void changed(uint32_t pid, const ProcessTable::Image &image);
     void ended(uint32_t pid);
+
+    /// Learns from processes whose layout isn't known yet, without a stack of theirs: what is traced may be seldom. To be called
+    /// often; it looks now and then.
+    void look(uint64_t now_ns);
 
     /// Whether a record is a code's (LanguageCode), and then takes it.
     bool take_code(Bytes record);
@@ -74,8 +80,9 @@ class Scripts {
         languages::EvaluationSearch search;      ///< for the function that evaluates, if the file doesn't say it
         uint32_t judged = 0, astray = 0;         ///< stacks since it was learnt
         int tries = 0;
-        uint64_t learning_ns = 0; ///< that the tries took
-        std::string why;          ///< it isn't learnt
+        uint64_t look_ns = 0, look_every_ns = 0; ///< look(): not before, and how long after that
+        uint64_t learning_ns = 0;                ///< that the tries took
+        std::string why;                         ///< it isn't learnt
     };
     struct Process {
         uint32_t module = kNone; ///< the interpreter's
@@ -96,12 +103,14 @@ class Scripts {
     [[nodiscard]] static bool unproven(const Build &build);
     [[nodiscard]] bool judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
+    bool learn_from(languages::ProcessPages &pages, Process &process, uint64_t thread_pointer);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
     void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
 
     ProcessTable &table_;
     Map *processes_map_ = nullptr;
+    uint64_t look_ns_ = 0; // the next time
     ScriptView view_ = ScriptView::both;
     std::unordered_map<uint32_t, std::optional<Build>> builds_;   // by module; nullopt: no interpreter
     std::unordered_map<uint32_t, Process> processes_;             // by pid

@@ -131,6 +131,8 @@ bool Unwinding::walk(UserStack &stack) {
     walked_ = std::move(*walked);
     stack.frames = walked_.frames;
     stack.ending = walked_.ending | UNWIND_TABLES;
+    stack.made_here = true;
+    if (!by_tables) stack.language = {}; // they may be of the program before this one
     return true;
 }
 

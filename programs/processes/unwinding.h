@@ -23,7 +23,7 @@ struct UserStack {
     std::optional<unwind::StackCopy> copy;
     std::span<const uint64_t> language = {}; ///< an interpreter's frames, as programs/languages/layout.h has them
     uint64_t taken_ns = 0;                   ///< of a wait, which has its end as t_ns: its beginning; 0: t_ns
-    bool made_here = false;                  ///< its frames, of a copy: nobody looked for an interpreter's
+    bool made_here = false;                  ///< its frames, of a copy: perhaps nobody looked for an interpreter's
 };
 
 class Unwinding final : private unwind::ModuleFiles {

@@ -9,8 +9,8 @@
 
 #include <fcntl.h>
 
+#include "programs/languages/choice.h"
 #include "programs/languages/thread_pointer_dsl.h"
-#include "programs/languages/walk_dsl.h"
 #include "programs/profile/off_cpu.h"
 #include "programs/session/stack_counting.h"
 #include "programs/unwind/choice.h"
@@ -98,8 +98,11 @@ class Loading {
         // Of events too many may come before the tables are there, as all of a process's first faults.
         program_.unwind->copies = !setup_.event.counts();
         program_.ring_bytes = ring_bytes(setup_, program_.unwind->copies || setup_.options.off_cpu);
-        program_.languages = options.language_view != processes::ScriptView::native && program_.unwind->has_bpf_loop &&
-                             !setup_.event.counts() && LanguageWalk::knows(kHostArch);
+        if (options.language_view != processes::ScriptView::native) {
+            std::string why;
+            program_.languages = walks_languages(program_.unwind, why);
+            if (!why.empty()) outcome_.languages.push_back(std::move(why));
+        }
         std::shared_ptr<const btf::Btf> kernel; // what was read for it, which whoever loads the program would have to read again
         if (any_probed()) kernel = go_through_probes();
         auto loaded = attempt();
@@ -107,9 +110,7 @@ class Loading {
             program_.languages = false;
             const Error refused = std::move(loaded).error();
             loaded = attempt();
-            if (loaded)
-                outcome_.warnings.push_back(
-                    format("interpreters' own functions (Python's, PHP's, Ruby's) aren't shown: {}", refused.message()));
+            if (loaded) outcome_.warnings.push_back(languages_refused(refused));
         }
         if (loaded || !leave_probes_out()) return loaded;
         const Error refused = std::move(loaded).error();

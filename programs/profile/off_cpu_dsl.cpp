@@ -111,7 +111,10 @@ struct Generator {
         if (language_walk || label_reading) {
             tool.most_listed = most_language + (label_reading ? uint32_t{LABEL_ROOM_WORDS} : 0);
             tool.list = [this, most_language](Code &f, const RecordPlace &place, const Slot &pid, const Slot &zero) {
-                if (language_walk) language_walk->walk(f, place, {pid, zero, &rings, uint64_t{place.room} * 8});
+                if (language_walk)
+                    language_walk->walk(
+                        f, place,
+                        {pid, zero, f.stack<uint64_t>("counts"), f.stack<uint64_t>("state"), &rings, uint64_t{place.room} * 8});
                 if (label_reading) label_reading->read(f, place, {pid, (uint64_t{place.room} + most_language) * 8});
             };
         }

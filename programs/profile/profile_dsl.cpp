@@ -175,7 +175,9 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     if (copies) user.room_for_copy = [&](Label full) { rings.jump_if_fuller(f, half_of_ring, full, cpu); };
     take_user_stack(f, place, user);
     if (language_walk)
-        language_walk->walk(f, place, {pid, zero, &rings, offsetof(UnwindingCpu, languages) - offsetof(UnwindingCpu, frames)});
+        language_walk->walk(f, place,
+                            {pid, zero, f.stack<uint64_t>("counts"), f.stack<uint64_t>("state"), &rings,
+                             offsetof(UnwindingCpu, languages) - offsetof(UnwindingCpu, frames)});
     if (label_reading) label_reading->read(f, place, {pid, offsetof(UnwindingCpu, labels) - offsetof(UnwindingCpu, frames)});
 
     if (stage)

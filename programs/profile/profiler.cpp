@@ -106,18 +106,21 @@ class Run {
         Loaded loaded = TRY(load_profile(setup_, outcome_));
         object_ = std::move(loaded.object);
         if (loaded.program.unwind) TRY(following_.unwind(object_, options_.unwind_memory, *loaded.program.unwind));
-        if (loaded.program.languages) {
-            TRY(following_.walk_scripts(object_));
-            following_.scripts().show(options_.language_view);
-        }
+        TRY(following_.walk_scripts(object_, options_.language_view));
         if (loaded.program.labels) TRY(labels_.start(object_, options_.labels));
         pids_ = object_.find_map("profile_pids");
         program_ = object_.find_program("profile");
         if (!program_) return fail(Errc::internal, "no program profile");
         reader_ = std::make_unique<RingReader>(TRY(open_rings(object_, loaded.program)), options_.backlog,
-                                               [this](Bytes) { __atomic_fetch_add(&backlog_full_, 1, __ATOMIC_RELAXED); });
+                                               [this](Bytes record) { count_left(record); });
         rings_.emplace(*reader_);
         return {};
+    }
+
+    // In whichever thread moves records. A code's is no sample.
+    void count_left(Bytes record) {
+        if (record.size() < sizeof(RecordHead) || language_record(load<RecordHead>(record.data())) == 0)
+            __atomic_fetch_add(&backlog_full_, 1, __ATOMIC_RELAXED);
     }
 
     Result<void> open_events() {
@@ -394,9 +397,8 @@ class Run {
         outcome_.ledger.degraded = deliverer_.degraded();
         outcome_.ledger.stack_ends = deliverer_.stack_ends();
         outcome_.ledger.languages = following_.scripts().counts();
-        outcome_.learnt = following_.scripts().learnt();
-        for (std::string &warning : following_.scripts().warnings()) outcome_.warnings.push_back(std::move(warning));
-        for (const std::string &found : labels_.found()) outcome_.learnt.push_back(found);
+        for (std::string &note : following_.scripts().learnt()) outcome_.languages.push_back(std::move(note));
+        for (const std::string &found : labels_.found()) outcome_.languages.push_back(found);
         for (std::string &warning : labels_.warnings()) outcome_.warnings.push_back(std::move(warning));
         outcome_.ended_early = deliverer_.early_ends().list();
         outcome_.advice = deliverer_.early_ends().advice(table_.modules(), remedy(options_));

@@ -55,7 +55,7 @@ struct ProfileOptions {
     bool per_thread = false; ///< Delivery::counted: stacks of different threads are counted apart
     double max_cpu = 0;      ///< the clock ticks slower by itself while the profile costs more than this share of a CPU; 0: never
     /// Of interpreters (Python): their functions in the place of the interpreter's own, or one side alone. Needs unwinding by
-    /// tables and bpf_loop (5.17); a clock's samples and waits have them, events not yet.
+    /// tables and bpf_loop (5.17).
     processes::ScriptView language_view = processes::ScriptView::both;
     /// Of processes and threads with an OpenTelemetry context: the values of these keys are the samples' labels, and tell stacks
     /// apart. "trace_id", "span_id", and keys of the context. Empty: none is read.
@@ -149,7 +149,7 @@ struct Outcome {
     std::vector<std::pair<std::string, uint64_t>> ended_early;
     std::vector<render::StackAdvice> advice;    ///< what would make more of them whole; not in a capture, a report finds it anew
     std::optional<std::string> workload_status; ///< "exited with status 3", "was killed by SIGSEGV"; nullopt: no workload
-    std::vector<std::string> learnt;            ///< of interpreters: what was learnt of each build, one sentence; for -v
+    std::vector<std::string> languages;         ///< of interpreters: what was learnt of each build, or why nothing is; for -v
     std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
     /// It isn't whole: names are missing because a file that is here could not be read (EIO, ENOMEM), or a capture ends early.
     bool unread = false;

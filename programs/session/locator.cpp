@@ -64,7 +64,7 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
     const bool by_tables = (user.ending & UNWIND_TABLES) != 0; // then each frame was right
     if (!by_tables) places_.resize(frames_to_keep(places_));
     out.user_frames = static_cast<uint32_t>(places_.size());
-    if (processes::Scripts *scripts = unwinding_.scripts(); scripts && by_tables && !user.made_here) {
+    if (processes::Scripts *scripts = unwinding_.scripts(); scripts && by_tables && !(user.made_here && user.language.empty())) {
         const bool rooted = by_tables && (user.ending & ~UNWIND_TABLES) == UNWIND_ENDED_ROOT;
         scripts->merge(user.pid, user.language, rooted, user.taken_ns != 0 ? user.taken_ns : user.t_ns, places_);
     }

@@ -17,6 +17,12 @@ void RunEnd::set_cost(const Session &session, const RunCost &programs, uint64_t 
     ledger.cost = cost;
 }
 
+void RunEnd::set_languages(processes::Following &following, const std::string &why_not) {
+    ledger.languages = following.scripts().counts();
+    languages = following.scripts().learnt();
+    if (!why_not.empty()) languages.push_back(why_not);
+}
+
 recording::End RunEnd::recorded() const {
     recording::End out;
     out.ledger = ledger;

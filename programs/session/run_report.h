@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "programs/processes/following.h"
 #include "programs/recording/recording.h"
 #include "programs/render/frame.h"
 #include "programs/render/run_cost.h"
@@ -36,11 +37,14 @@ struct RunEnd {
     RunInfo run;
     Ledger ledger;
     render::RunCost cost;
-    std::string ending;                ///< Session::end()
-    std::vector<std::string> warnings; ///< sentences
+    std::string ending;                 ///< Session::end()
+    std::vector<std::string> warnings;  ///< sentences
+    std::vector<std::string> languages; ///< of interpreters: what was learnt of each build, or why nothing was; for -v
 
     /// Fills `cost`, and puts it into the ledger. `programs`: what the BPF programs cost. `table_bytes`: of unwind tables.
     void set_cost(const Session &session, const RunCost &programs, uint64_t table_bytes, std::vector<render::StackAdvice> advice);
+    /// Fills `languages`, and the ledger's. `why_not`: why their frames weren't walked; empty: they were.
+    void set_languages(processes::Following &following, const std::string &why_not);
     /// What a recording keeps of it, and a report reads again.
     ///@{
     [[nodiscard]] recording::End recorded() const;

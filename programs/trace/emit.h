@@ -12,6 +12,8 @@
 
 #include "asm/builder.h"
 #include "programs/capture/counting_dsl.h"
+#include "programs/capture/rings_dsl.h"
+#include "programs/languages/walk_dsl.h"
 #include "programs/trace/path.h"
 #include "programs/trace/program.h"
 #include "programs/trace/value.h"
@@ -32,6 +34,8 @@ struct Shared {
     std::optional<NamespaceOffsets> namespaces;
     Code *walk = nullptr;
     std::optional<Unwinder> unwinder; ///< user stacks by tables
+    std::optional<Rings> rings;       ///< `ring`, for
+    std::optional<LanguageWalk> languages;
     std::optional<StackCounting> counting;
     std::optional<MapRef> groups, blank_group; ///< with ProgramOptions::aggregate
     const GroupLayout *group_layout = nullptr;
@@ -50,20 +54,21 @@ struct Emitting {
     Shared &shared;
     const ProbeSite &place; ///< one of those that share the program: they agree in all that matters here
     bool is_result;
-    Slot ids;                                      ///< u64: process id << 32 | thread id, as they count for the user
-    Slot comm;                                     ///< char[16]
-    Slot scratch;                                  ///< u64
-    Slot path;                                     ///< struct path, 16 bytes
-    std::optional<SlotOf<OpenCall>> call = {};     ///< a result whose call was kept: what was kept
-    std::optional<SlotOf<uint64_t>> duration = {}; ///< and how long ago that is
-    std::optional<Slot> process = {};              ///< u32: where stacks are walked by tables, whose
-    std::optional<Slot> size = {};                 ///< u64: of the record, where it may have room for a copy of the stack
-    std::optional<Label> copying = {};             ///< in a slot: on to it where the stack had better be copied, by `size`
-    std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
-    std::optional<Slot> word = {};                 ///< u64: where words on a Go function's stack are read to
-    std::optional<Slot> stack_hash = {};           ///< u64: GroupKey::Kind::stack; 0: not known
-    std::optional<SlotOf<StackStart>> start = {};  ///< where the user's stack begins
-    bool sleepable = false;                        ///< may wait for a page of the user's
+    Slot ids;                                         ///< u64: process id << 32 | thread id, as they count for the user
+    Slot comm;                                        ///< char[16]
+    Slot scratch;                                     ///< u64
+    Slot path;                                        ///< struct path, 16 bytes
+    std::optional<SlotOf<OpenCall>> call = {};        ///< a result whose call was kept: what was kept
+    std::optional<SlotOf<uint64_t>> duration = {};    ///< and how long ago that is
+    std::optional<Slot> process = {};                 ///< u32: where stacks are walked by tables, whose
+    std::optional<LanguageWalk::Apart> language = {}; ///< likewise, where interpreters' frames are
+    std::optional<Slot> size = {};                    ///< u64: of the record, where it may have room for a copy of the stack
+    std::optional<Label> copying = {};                ///< in a slot: on to it where the stack had better be copied, by `size`
+    std::optional<Slot> written = {};                 ///< with Filters::most_events: where the events are counted
+    std::optional<Slot> word = {};                    ///< u64: where words on a Go function's stack are read to
+    std::optional<Slot> stack_hash = {};              ///< u64: GroupKey::Kind::stack; 0: not known
+    std::optional<SlotOf<StackStart>> start = {};     ///< where the user's stack begins
+    bool sleepable = false;                           ///< may wait for a page of the user's
 };
 
 [[nodiscard]] bool has_registers(ProbeKind kind); ///< struct pt_regs is the context
@@ -116,8 +121,10 @@ void fill_record(Emitting &e, const Layout &layout);
 void count_record(const Emitting &e, const Layout &layout, Label done);
 /// With Shared::counting, before emit_group(): e.stack_hash; a stack that is new is sent. r9 is gone.
 void hash_stack(Emitting &e, const Layout &layout);
-/// Before stacks are walked by tables: e.process, whose they are, and e.size. r0 to r5 are gone, but r2 is the size.
+/// Before stacks are walked by tables: e.process, whose they are, e.language and e.size. r0 to r5 are gone.
 void begin_walk(Emitting &e, const Layout &layout);
+/// Behind all that may send the frames of e.language. r0 to r5 are gone.
+void end_walk(const Emitting &e);
 
 /// At a call: kept in the maps until it returns.
 void keep_call(const Emitting &e, uint32_t arguments);

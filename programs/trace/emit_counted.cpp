@@ -29,6 +29,7 @@ CountedRecord counted_record(const Emitting &e, const Layout &layout) {
                  {offsetof(Header, comm) + 8, 8},
                  {stack + static_cast<int32_t>(offsetof(StackHead, kernel_bytes)), 8}, // and user_bytes
                  {stack + static_cast<int32_t>(offsetof(StackHead, ending)), 4}};
+    if (e.language) out.words.push_back({stack + static_cast<int32_t>(offsetof(StackHead, language)), 8});
     if (e.shared.options.counting->by_thread) out.words.push_back({offsetof(Header, tid), 4});
     const auto frames = [&](size_t bytes, size_t at, uint32_t most) {
         const Mem size = r8 + runtime(stack + static_cast<int32_t>(bytes));
@@ -69,6 +70,7 @@ void count_record(const Emitting &e, const Layout &layout, Label done) {
     fill_record(in_slot, layout);
     f.mov(r8, r9);
     s.counting->count(f, zero, counted_record(e, layout), finished);
+    if (e.language) s.languages->send(f, *e.language);
     f.call(helper::ringbuf_output, *s.ring, r8, runtime(layout.size), 0);
     s.counting->sent(f);
     if (!e.stack_hash) // of a group the event isn't lost, and the next one of its kind is sent
@@ -121,6 +123,7 @@ void hash_stack(Emitting &e, const Layout &layout) {
         e.start.reset();
     }
     f.bind(done);
+    end_walk(e);
     f.load<uint64_t>(r6, context);
     f.load<uint64_t>(r8, counts);
 }

@@ -185,6 +185,11 @@ void keep_start(const Emitting &e, Mem registers) {
 void copy_stacks(const Emitting &e, const Layout &layout) {
     Code &f = e.f;
     const Mem head = r9 + runtime(layout.stack);
+    if (e.language)
+        f.load<uint64_t>(r1, e.language->number);
+    else
+        f.mov(r1, 0);
+    f.store<uint64_t>(head + runtime(offsetof(StackHead, language)), r1);
     constexpr uint32_t kKernelAt = sizeof(StackHead), kKernelBytes = kMostFrames * 8, kUserAt = kKernelAt + kKernelBytes;
     using Scratch = UnwindScratch<128>; // what there is room for
     static_assert(sizeof(Scratch) <= kKernelBytes);
@@ -244,8 +249,23 @@ void choose_size(Emitting &e, const Layout &layout) {
     f.mov(r1, runtime(layout.size + Unwinder::kCopyBytes));
     f.store<uint64_t>(size, r1);
     f.bind(known);
-    f.load<uint64_t>(r2, size);
     e.size = size;
+}
+
+// An interpreter's frames: before the record is reserved, which they stand in front of.
+void begin_language(Emitting &e) {
+    Code &f = e.f;
+    e.language = LanguageWalk::Apart{*e.process,
+                                     f.stack<uint32_t>("zero"),
+                                     e.ids,
+                                     f.stack<uint64_t>("frames"),
+                                     f.stack<uint32_t>("state's number"),
+                                     f.stack<uint64_t>("context"),
+                                     f.stack<uint64_t>("counts"),
+                                     f.stack<uint64_t>("state"),
+                                     &*e.shared.rings};
+    f.store<uint32_t>(e.language->zero, 0);
+    e.shared.languages->begin(f, *e.language);
 }
 
 } // namespace
@@ -321,28 +341,27 @@ void begin_walk(Emitting &e, const Layout &layout) {
     e.process = f.stack<uint32_t>("process");
     f.load<uint32_t>(r1, e.ids + 4);
     f.store<uint32_t>(*e.process, r1);
-    if (e.shared.options.unwind->copies)
-        choose_size(e, layout);
-    else
-        f.mov(r2, runtime(layout.size));
+    if (e.shared.languages) begin_language(e);
+    if (e.shared.options.unwind->copies) choose_size(e, layout);
+}
+
+void end_walk(const Emitting &e) {
+    if (e.language) e.shared.languages->end(e.f, *e.language);
 }
 
 void emit_record(Emitting &e, const Layout &layout) {
     Code &f = e.f;
     const Label done = f.label("sent or counted");
-    if (layout.stack != 0 && e.shared.unwinder)
-        begin_walk(e, layout);
+    if (layout.stack != 0 && e.shared.unwinder) begin_walk(e, layout);
+    if (e.shared.counting) count_record(e, layout, done);
+    if (e.language) e.shared.languages->send(f, *e.language);
+    if (e.size)
+        f.load<uint64_t>(r2, *e.size);
     else
         f.mov(r2, runtime(layout.size));
-    if (e.shared.counting) {
-        count_record(e, layout, done);
-        if (e.size)
-            f.load<uint64_t>(r2, *e.size);
-        else
-            f.mov(r2, runtime(layout.size));
-    }
     f.reserve(r9, *e.shared.ring, r2, [&] { fill_record(e, layout); }).else_([&] { bump(e, offsetof(Counts, lost)); });
     f.bind(done);
+    end_walk(e);
 }
 
 } // namespace rawbpf::inline v0::trace

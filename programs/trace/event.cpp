@@ -48,6 +48,10 @@ Event::Stack read_stack(const Event &event, bool user) {
 } // namespace
 Event::Stack Event::kernel_stack() const { return read_stack(*this, false); }
 Event::Stack Event::user_stack() const { return read_stack(*this, true); }
+uint64_t Event::language_number() const {
+    return layout->stack == 0 ? 0 : load<StackHead>(record.data() + layout->stack).language;
+}
+
 Bytes Event::copied_stack() const {
     if (layout->stack == 0) return {};
     const auto head = load<StackHead>(record.data() + layout->stack);

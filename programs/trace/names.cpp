@@ -82,7 +82,8 @@ processes::InternedSample Names::locate(const Event &event) {
     const Event::Stack kernel = event.kernel_stack(), user = event.user_stack();
     processes::Following &following = tables_->following;
     following.apply(header.time);
-    processes::UserStack sent{header.pid, header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack())};
+    processes::UserStack sent{header.pid,    header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack()),
+                              event.language};
     const bool walked = following.walk(sent);
     const session::LocatedStacks located = tables_->locator.locate({sent, kernel.frames});
     processes::InternedSample out = sample_of(header);

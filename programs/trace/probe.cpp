@@ -152,4 +152,13 @@ std::string ProbeSite::describe() const {
     return format("{}:{}", probe_kind_name(kind), function);
 }
 
+bool any_user(const std::vector<ProbeSite> &places) {
+    return std::any_of(places.begin(), places.end(), [](const ProbeSite &p) { return is_user_function(p.kind); });
+}
+
+bool any_trampoline(const std::vector<ProbeSite> &places) {
+    return std::any_of(places.begin(), places.end(),
+                       [](const ProbeSite &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
+}
+
 } // namespace rawbpf::inline v0::trace

@@ -94,4 +94,10 @@ struct ProbeSite {
     }
 };
 
+/// Whether one of them is a function of a program; whether one is traced by a trampoline (fentry, fexit).
+///@{
+[[nodiscard]] bool any_user(const std::vector<ProbeSite> &places);
+[[nodiscard]] bool any_trampoline(const std::vector<ProbeSite> &places);
+///@}
+
 } // namespace rawbpf::inline v0::trace

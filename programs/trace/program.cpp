@@ -68,6 +68,10 @@ class Maker {
         s_.counts = s_.b.map(std::move(counts));
         if (o_.mode == Mode::events || o_.counting) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
         if (o_.stack && o_.unwind) s_.unwinder.emplace(s_.b, *o_.unwind);
+        if (s_.unwinder && s_.ring && o_.languages) {
+            s_.rings.emplace(*s_.ring);
+            s_.languages.emplace(s_.b, LanguageWalk::Programs{.preempted = true, .wakes = true});
+        }
         if (o_.counting) {
             s_.counting.emplace(s_.b, *o_.counting);
             s_.slots = s_.b.map(slots(BPF_MAP_TYPE_HASH, "trace_slots", kSlots));

@@ -49,6 +49,7 @@ struct ProgramOptions {
     bool stack = false;                 ///< both stacks with each record
     /// The user's by tables (Unwinder), into maps that are then there. Else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
+    bool languages = false; ///< and interpreters' frames; needs `unwind`
     /// With `stack`: events are only counted, by their stacks. The first of each kind is sent, into maps that are then there
     /// (session::StackCounts) how many followed; no record has values.
     std::optional<StackCountingOptions> counting;

@@ -9,6 +9,8 @@
 //      counted: | Header | key, 8 bytes | stacks |     where equal stacks are counted, no values are asked for
 //      copy:    behind the user's addresses that are there, of a process that nothing is known of yet (UNWIND_COPIED)
 //
+// An interpreter's frames (programs/languages) come in front of the record, as one of their own: StackHead has their number.
+//
 // All in the machine's byte order: this is memory shared with the kernel, not a file format.
 #pragma once
 
@@ -71,6 +73,7 @@ struct StackHead {
     /// Why a walk by tables ended: UNWIND_ENDED_..., with UNWIND_TABLES if it was one, and UNWIND_COPIED if a copy follows.
     uint32_t ending = 0;
     uint32_t copied_to = 0; ///< where that ends, in bytes from the user's first address on
+    uint64_t language = 0;  ///< LanguageFrames::number, of an interpreter's frames; 0: there are none
 };
 
 /// How a record of one kind of place looks.

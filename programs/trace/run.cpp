@@ -65,6 +65,7 @@ class Run {
     Result<void> open() {
         TRY(session_.open());
         TraceOptions &options = options_.tracer;
+        options.languages = options_.language_view != processes::ScriptView::native;
         options.workload = session_.child();
         for (uint32_t tid : options.program.filters.tids)
             if (!sys::process_exists(static_cast<int>(tid))) return fail(Errc::not_found, "there is no thread {}", tid);
@@ -109,6 +110,8 @@ class Run {
     Result<void> observe() {
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following().unwind(tracer_->object(), options_.tracer.unwind.memory, *program));
+        TRY(following().walk_scripts(tracer_->object(), options_.language_view));
+        tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); });
         const std::vector<std::string> &workload = options_.observed.workload;
         if (!workload.empty()) following().symbols().set_owner(session_.owner());
         const int child = session_.child();
@@ -177,6 +180,7 @@ class Run {
         end_.ending = session_.end();
         const Spent spent = TRY(this->spent());
         end_.ledger = ledger_of(spent, *view_, open);
+        end_.set_languages(following(), tracer_->no_languages());
         end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes, view_->advice(options_.tracer.unwind.by));
         if (groups_) TRY(groups_->finish(sys::monotonic_ns()));
         TRY(view_->finish(spent.counts, end_.ledger));
@@ -193,6 +197,7 @@ class Run {
         const Spent spent = TRY(this->spent());
         end_.ledger = sums_of(spent);
         end_.ledger.stack_ends = recorder_->stack_ends().list();
+        end_.set_languages(following(), tracer_->no_languages());
         end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes, {});
         end_.warnings = recorder_->warnings();
         end_.warn_of_skipped(tracer_->cost());

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/processes/scripts.h"
 #include "programs/render/writer.h"
 #include "programs/session/run_report.h"
 #include "programs/session/session.h"
@@ -29,13 +30,15 @@
 namespace rawbpf::inline v0::trace {
 
 struct RunOptions {
-    TraceOptions tracer;        ///< `workload` is found out, from `observed`. With Filters::most_events it ends after so many
+    TraceOptions tracer;        ///< `workload` and `languages` are found out, from `observed` and `language_view`. With
+                                ///< Filters::most_events it ends after so many
     session::Observed observed; ///< Filters::pids has the same processes
-    ViewOptions view;           ///< `count`, `calls`, `returns`, `stack`, `threads_apart` and `group_stacks` are found out
-    GroupsShown groups;         ///< with ProgramOptions::aggregate; `terminal` is found out
-    std::string title;          ///< of pictures that a report makes of a recording
-    int record_fd = -1;         ///< a recording is written here, and the writer gets nothing; not with groups and spans
-    int terminal = -1;          ///< what the writer writes to, where that is a terminal: counts and groups are drawn on it
+    processes::ScriptView language_view = processes::ScriptView::both; ///< of stacks: of interpreters' functions or native ones
+    ViewOptions view;                 ///< `count`, `calls`, `returns`, `stack`, `threads_apart` and `group_stacks` are found out
+    GroupsShown groups;               ///< with ProgramOptions::aggregate; `terminal` is found out
+    std::string title;                ///< of pictures that a report makes of a recording
+    int record_fd = -1;               ///< a recording is written here, and the writer gets nothing; not with groups and spans
+    int terminal = -1;                ///< what the writer writes to, where that is a terminal: counts and groups are drawn on it
     std::vector<std::string> command; ///< rawbpf's own command line, and its version: for RunInfo
     std::string version;
 };

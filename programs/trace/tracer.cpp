@@ -13,9 +13,11 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/counting_dsl.h"
+#include "programs/languages/choice.h"
 #include "programs/trace/choose_counting.h"
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
+#include "programs/trace/languages.h"
 #include "programs/unwind/kernel_members.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
@@ -39,20 +41,11 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-bool any_user(const std::vector<ProbeSite> &places) {
-    return std::any_of(places.begin(), places.end(), [](const ProbeSite &p) { return is_user_function(p.kind); });
-}
-
 // The kernel puts an address of its own in the place of that which a function returns to.
 bool probes_returns(const std::vector<ProbeSite> &places, const ProgramOptions &program) {
     return std::any_of(places.begin(), places.end(), [&](const ProbeSite &p) {
         return !p.go_call && (p.kind == ProbeKind::uretprobe || (p.kind == ProbeKind::uprobe && program.results));
     });
-}
-
-bool any_trampoline(const std::vector<ProbeSite> &places) {
-    return std::any_of(places.begin(), places.end(),
-                       [](const ProbeSite &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
 }
 
 // A function may begin with the nop of a USDT probe. The kernel has one uprobe for all that stands at an address, with one
@@ -111,6 +104,8 @@ struct Tracer::State {
     bool command_seen = false;
     std::optional<uint32_t> wait_ended_at; ///< the place, once (ends_wait())
     RunCost cost;
+    Languages languages;
+    std::string no_languages;
 
     Result<void> read_expressions();
     Result<void> find_places();
@@ -218,6 +213,7 @@ Result<void> Tracer::State::load_programs() {
             // From a copy nobody could tell what stood there.
             program.unwind->copies = options.copies && !probes_returns(places, program);
         }
+        if (options.languages) program.languages = walks_languages(program.unwind, no_languages);
     }
     if (options.stack_counts != 0 && program.stack)
         TRY(choose_counting(program, options.stack_counts, options.threads_apart, notes));
@@ -238,6 +234,11 @@ Result<void> Tracer::State::load_programs() {
         }
         if (program.aggregate && program.aggregate->exchanges) { // Linux 5.11 and older, and compilers of other machines
             program.aggregate->exchanges = false;
+            continue;
+        }
+        if (program.languages) {
+            program.languages = false;
+            no_languages = languages_refused(loaded.error());
             continue;
         }
         if (program.counting && !program.aggregate) {
@@ -396,6 +397,7 @@ Result<void> Tracer::State::attach_one(const Group &group, const Program &progra
 }
 
 void Tracer::State::count_lost(Bytes record, std::vector<uint64_t> &at) {
+    if (Languages::is_one(record)) return;
     const uint32_t place = record.size() < sizeof(Header) ? UINT32_MAX : load<Header>(record.data()).place;
     if (place < at.size()) // what is malformed is nobody's, and the kernel writes no such thing
         __atomic_fetch_add(&at[place], 1, __ATOMIC_RELAXED);
@@ -412,6 +414,7 @@ bool Tracer::State::ends_wait(const Event &event) {
 }
 
 void Tracer::State::take(Bytes record, const std::function<void(const Event &)> &see) {
+    if (languages.take(record)) return;
     Event event;
     if (record.size() < sizeof(Header)) {
         ++malformed;
@@ -434,6 +437,7 @@ void Tracer::State::take(Bytes record, const std::function<void(const Event &)> 
     event.place = &places[event.header.place];
     event.layout = &group->layout;
     event.record = record;
+    event.language = languages.of(event);
     if (ends_wait(event)) {
         wait_ended_at = event.header.place;
         return;
@@ -460,6 +464,8 @@ const UnwindProgramOptions *Tracer::unwinds() const {
     const std::optional<UnwindProgramOptions> &unwind = state_->options.program.unwind;
     return unwind ? &*unwind : nullptr;
 }
+void Tracer::tell_codes(std::function<void(Bytes)> take) { state_->languages.codes = std::move(take); }
+const std::string &Tracer::no_languages() const { return state_->no_languages; }
 const StackCountingOptions *Tracer::counting() const {
     const std::optional<StackCountingOptions> &counting = state_->options.program.counting;
     return counting ? &*counting : nullptr;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct TraceOptions {
     /// counted in the kernel, where it can; 0: each event is sent.
     uint32_t stack_counts = 0;
     bool threads_apart = false; ///< of them: stacks of different threads aren't equal
+    bool languages = false;     ///< interpreters' frames, too: Event::language, and Tracer::tell_codes()
     bool copies = false;        ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
 };
 
@@ -80,6 +82,8 @@ struct Event {
     [[nodiscard]] Stack user_stack() const;
     /// UnwindRegisters, and the stack's bytes from their sp on (unwind::read_copy()); empty: there is none.
     [[nodiscard]] Bytes copied_stack() const;
+    std::span<const uint64_t> language; ///< an interpreter's frames, as programs/languages/layout.h has them; often empty
+    [[nodiscard]] uint64_t language_number() const; ///< 0: there are none
 };
 
 /// How a place's firings were spent.
@@ -106,6 +110,10 @@ class Tracer {
     /// Where they walk user stacks by tables, which processes::Following puts into the maps: what they were made with; else
     /// nullptr.
     [[nodiscard]] const UnwindProgramOptions *unwinds() const;
+    /// Who takes what interpreters' frames are called: LanguageCode records.
+    void tell_codes(std::function<void(Bytes)> take);
+    /// Why interpreters' frames aren't walked, though they were wanted: a sentence for -v; empty: they are.
+    [[nodiscard]] const std::string &no_languages() const;
     /// What counts equal stacks (TraceOptions::stack_counts): with StackCounts::start() it begins; else nullptr.
     [[nodiscard]] const StackCountingOptions *counting() const;
     /// So many events more at a place, which were counted.

@@ -50,6 +50,33 @@ TEST_CASE("custom programs: every configuration is a program") {
     CHECK(beyond.error().message().find("argument 8") != std::string::npos);
 }
 
+// From 64 bytes on a kernel may give a program one stack a CPU, which is the next thread's, too, where a probe is preempted.
+TEST_CASE("custom programs: at probes they stay on their thread's own stack") {
+    UnitOptions options;
+    options.pidns_dev = options.pidns_ino = 5;
+    options.unwind = UnwindProgramOptions{};
+    options.unwind->has_bpf_loop = options.unwind->has_task_pt_regs = options.unwind->copies = options.unwind->return_probes =
+        true;
+    options.languages = true;
+    const Unit unit = generic_unit(options);
+    size_t looked_at = 0;
+    for (const Function &function : unit.functions) {
+        if (!function.section.empty() && function.name != "custom__generic") continue;
+        int lowest = 0;
+        for (size_t i = 0; i < function.insns.size(); i += is_wide(function.insns[i]) ? 2 : 1) {
+            const Insn &insn = function.insns[i];
+            const int base = (insn.code & 7) == 1                           ? insn.src
+                             : (insn.code & 7) == 2 || (insn.code & 7) == 3 ? insn.dst
+                                                                            : 0; // ldx; st, stx
+            if (base == 10) lowest = std::min<int>(lowest, insn.off);
+            if (insn.code == 0x07 && insn.imm < 0 && insn.imm > -512) lowest = std::min<int>(lowest, insn.imm); // an address
+        }
+        CHECK_MESSAGE(lowest >= -48, function.name, lowest);
+        ++looked_at;
+    }
+    CHECK(looked_at >= 3); // it, a round of the walk, one of the frames
+}
+
 // example/custom_trace.h writes these by number.
 static_assert(offsetof(Counts, entered) == 3 * 8 && offsetof(Counts, lost_ring_full) == 8 * 8 && sizeof(Counts) == 14 * 8);
 static_assert(offsetof(RecordHead, kernel_bytes) == 20 && offsetof(RecordHead, ending) == 28 && sizeof(RecordHead) == 48 &&

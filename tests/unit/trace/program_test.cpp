@@ -46,10 +46,13 @@ TEST_CASE("trace program: stacks by tables, in every kind of program, for every 
                 options.unwind->return_probes = return_probes;
                 options.unwind->probed_code = bpf_loop;
                 options.unwind->depth = 255;
+                options.languages = bpf_loop;
                 const Result<TraceUnit> made = trace_unit(places, options, nullptr);
                 REQUIRE_MESSAGE(made, made.error().message());
                 const auto &maps = made->unit.maps;
                 CHECK(std::count_if(maps.begin(), maps.end(), [](const MapDef &m) { return m.name == "unwind_pools"; }) == 1);
+                CHECK(std::count_if(maps.begin(), maps.end(), [](const MapDef &m) { return m.name.starts_with("language_"); }) ==
+                      (bpf_loop ? 3 : 0));
                 CHECK(mentions_field(made->unit, "return_instance.orig_ret_vaddr") == return_probes);
                 CHECK(mentions_field(made->unit, "task_struct.utask.xol_vaddr") == bpf_loop);
                 for (const Group &group : made->groups) {

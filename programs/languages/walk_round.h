@@ -1,0 +1,47 @@
+// What the walk keeps, and one frame of it. Private to the room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "asm/builder.h"
+#include "programs/capture/rings_dsl.h"
+#include "programs/languages/layout.h"
+#include "programs/languages/walk_dsl.h"
+
+namespace rawbpf::inline v0 {
+
+#define LANGUAGE_RECENT 128 // codes that this CPU has just seen, each at a place that its number says
+
+// What a walk keeps: one a CPU, or one of some.
+struct LanguageState {
+    uint64_t taken;
+    LanguageProcess process;
+    uint64_t frame;       // next
+    uint64_t id;          // of its code
+    uint64_t holder, end; // of frames that lie one behind the other
+    uint32_t words, sent, pid, whole;
+    uint64_t window[LANGUAGE_WINDOW / 8 + 1];     // a frame; a word more, which the verifier takes to be reachable
+    uint64_t object[LANGUAGE_CODE_BYTES / 8 + 1]; // a code object, likewise
+    uint32_t which, unused;                       // of the CPU's
+    LanguageFrames frames;
+    uint64_t recent[LANGUAGE_RECENT]; // numbers; looking for one here costs a tenth of the map's lookup
+    LanguageCode code;
+};
+static_assert(sizeof(LanguageFrames::words) == LanguageWalk::kMostBytes);
+
+/// A place of the state in r6.
+inline Mem language_state(size_t offset) { return r6 + runtime(static_cast<int64_t>(offset)); }
+#define STATE(member) language_state(offsetof(LanguageState, member))
+
+/// How a frame is walked.
+struct LanguageRound {
+    MapRef codes;       ///< language_codes
+    const Rings *rings; ///< where codes go
+    bool wakes;         ///< LanguageWalk::Programs
+    bool numbers;       ///< LanguageFrames::number is wanted
+};
+/// One frame, whose address is in r7; r6 the state. Breaks behind the last.
+void emit_language_round(Code &g, const LanguageRound &how);
+
+} // namespace rawbpf::inline v0
