@@ -1,6 +1,7 @@
 // `rawbpf report` of what rawbpf custom recorded: its formats.
 #include <memory>
 
+#include "cli/built.h"
 #include "cli/console.h"
 #include "cli/custom_weight.h"
 #include "cli/lines.h"
