@@ -155,12 +155,13 @@ class Live final : public LiveTables, private WalkTables {
         }
         const uint64_t before = loads_;
         for (const CodeMapping &mapping : mappings) {
-            if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
+            if (has_table(mapping)) TRY(load(pid, mapping));
             if (loads_ != before && sys::monotonic_ns() - now_ns > kPatienceNs) break;
         }
         if (loads_ != before) return false;
         make_list(mappings);
-        while (!list_.empty() && TRY(processes_.publish(pid, list_, as_of_ns, now_ns)) == Publication::no_room) {
+        const bool always_young = hide_listed();
+        while (!list_.empty() && TRY(processes_.publish(pid, list_, as_of_ns, now_ns, always_young)) == Publication::no_room) {
             if (!make_room()) {
                 ++without_room_;
                 break;
@@ -191,6 +192,7 @@ class Live final : public LiveTables, private WalkTables {
         now_ns_ = std::max(now_ns_, now_ns); // the sample's time, some moments ago
         if (vdso_ == Tables::kNone) load_vdso();
         code_.begin(pid, mappings);
+        walked_pid_ = pid;
         // Of all that a process has mapped a stack needs two or three, and what isn't needed by others is made by update().
         for (;;) {
             make_list(known_of(mappings));
@@ -273,8 +275,9 @@ class Live final : public LiveTables, private WalkTables {
     /// For as long as the other tables are being made: a stack that ends for want of one is copied, as this is news.
     Result<void> publish_known(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t as_of_ns) {
         make_list(known_of(mappings));
+        const bool always_young = hide_listed();
         if (list_.empty()) return processes_.withdraw(pid); // what programs saw isn't mapped any more
-        (void)TRY(processes_.publish(pid, list_, as_of_ns, now_ns_));
+        (void)TRY(processes_.publish(pid, list_, as_of_ns, now_ns_, always_young));
         return {};
     }
     [[nodiscard]] bool resident(uint32_t directory) const {
@@ -284,13 +287,27 @@ class Live final : public LiveTables, private WalkTables {
         });
     }
 
+    static bool has_table(const CodeMapping &mapping) {
+        return mapping.kind == CodeMapping::Kind::file || mapping.kind == CodeMapping::Kind::vdso;
+    }
+    /// Takes out of list_ what programs can't walk: for them it is no mapping, so stacks that come there are copied while the
+    /// process is young. True: there was any.
+    bool hide_listed() {
+        const auto listed = [](const UnwindMapping &mapping) { return mapping.kind == kListed; };
+        const auto end = std::remove_if(list_.begin(), list_.end(), listed);
+        const bool any = end != list_.end();
+        list_.erase(end, list_.end());
+        return any;
+    }
+
     /// list_ = how code in these mappings is unwound.
     void make_list(std::span<const CodeMapping> mappings) {
         list_.clear();
         for (const CodeMapping &mapping : mappings) {
             UnwindMapping next{};
-            if (mapping.kind == CodeMapping::Kind::other) {
-                next = {mapping.start, mapping.end, 0, 0, 0, UNWIND_BY_FP};
+            if (!has_table(mapping)) {
+                const auto kind = mapping.kind == CodeMapping::Kind::listed ? kListed : uint16_t{UNWIND_BY_FP};
+                next = {mapping.start, mapping.end, 0, 0, 0, kind};
             } else {
                 next = tables_.mapping(table_of(mapping), mapping.start, mapping.end, mapping.file_offset);
             }
@@ -308,6 +325,7 @@ class Live final : public LiveTables, private WalkTables {
     }
     [[nodiscard]] const UnwindRule *rule(uint32_t number) const override { return rules_.find(number); }
     [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override { return code_.read(address, into); }
+    [[nodiscard]] std::optional<ListedRule> listed(uint64_t pc) const override { return files_.listed(walked_pid_, pc); }
 
     bool make_room() {
         const uint32_t victim = tables_.least_used(now_ns_ > kRecentNs ? now_ns_ - kRecentNs : 0);
@@ -392,6 +410,7 @@ class Live final : public LiveTables, private WalkTables {
     std::vector<CodeMapping> known_;  // of a process, while list_ is made
     std::vector<UnwindMapping> list_; // while it is made
     mutable LiveCode code_;           // of the process whose stack is walked
+    uint32_t walked_pid_ = 0;         // likewise
     std::unique_ptr<Error> failure_;  // while room was made
     uint64_t now_ns_ = 0, loads_ = 0, without_room_ = 0;
 };

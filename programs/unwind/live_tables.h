@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,12 @@ namespace rawbpf::inline v0::unwind {
 
 /// Code that a process has mapped.
 struct CodeMapping {
-    enum class Kind : uint8_t { file, vdso, other } kind = Kind::file;
+    enum class Kind : uint8_t {
+        file,
+        vdso,
+        other,
+        listed, ///< ModuleFiles::listed() says how its frames are left: their stacks are copied
+    } kind = Kind::file;
     uint64_t start = 0, end = 0, file_offset = 0;
     uint32_t module = 0; ///< the caller's number of the file
 };
@@ -30,6 +36,8 @@ class ModuleFiles {
     virtual ~ModuleFiles() = default;
     /// The very file, while `pid` most likely lives.
     virtual Result<Fd> open(uint32_t pid, const CodeMapping &mapping) = 0;
+    /// Of an address in a mapping of kind `listed`; nullopt: it isn't known.
+    [[nodiscard]] virtual std::optional<ListedRule> listed(uint32_t /*pid*/, uint64_t /*pc*/) const { return std::nullopt; }
     /// For messages.
     [[nodiscard]] virtual std::string name(uint32_t module) const = 0;
 };

@@ -36,9 +36,10 @@ class Processes {
 
     /// Lets programs see these mappings (ascending, without overlap, at most UNWIND_MAX_MAPPINGS) in place of what they saw of
     /// the process; it had them at `as_of_ns`. Where it isn't done they see nothing of the process any more. The least recently
-    /// used process makes room in the map.
+    /// used process makes room in the map. `always_young`: what is told
+    /// never counts as out of date, so that stacks which come to unknown code are always copied.
     [[nodiscard]] Result<Publication> publish(uint32_t pid, std::span<const UnwindMapping> mappings, uint64_t as_of_ns,
-                                              uint64_t now_ns);
+                                              uint64_t now_ns, bool always_young = false);
     /// Nothing is known of the process any more.
     [[nodiscard]] Result<void> withdraw(uint32_t pid);
     /// Withdraws all processes with a mapping whose pages begin there. Returns which.
@@ -58,6 +59,7 @@ class Processes {
     struct Published {
         uint32_t list;
         uint64_t used_ns;
+        bool always_young;
     };
     [[nodiscard]] std::span<const UnwindMapping> mappings(const List &list) const;
     void leave(uint32_t list);

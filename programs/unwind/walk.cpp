@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace rawbpf::inline v0::unwind {
 
@@ -42,7 +43,7 @@ class StackWalk {
     /// One frame: from its registers to its caller's, or why not.
     uint32_t round() {
         if (!mapping_ || pc_ < mapping_->start || pc_ >= mapping_->end) {
-            mapping_ = find_mapping();
+            mapping_ = find_mapping(pc_);
             if (!mapping_) return guessed_ != 0 ? astray(guessed_) : UNWIND_ENDED_NO_MAPPING;
         }
         if (guessed_ != 0) {
@@ -51,7 +52,15 @@ class StackWalk {
         }
         out_.frames.push_back(address_);
         UnwindRule rule = kByFramePointer;
-        if (mapping_->kind != UNWIND_BY_FP) {
+        ListedRule listed;
+        if (mapping_->kind == kListed) {
+            const auto found = tables_.listed(pc_);
+            if (!found) return UNWIND_ENDED_NO_TABLE;
+            listed = *found;
+            rule = listed.rule;
+            note_function(listed);
+            if (listed.roughly && out_.frames.size() == 1) rule = leaf_rule(rule);
+        } else if (mapping_->kind != UNWIND_BY_FP) {
             if (mapping_->kind != UNWIND_BY_TABLE) return UNWIND_ENDED_NO_TABLE;
             if (const uint32_t ending = find_rule(rule); ending != kGoesOn) return ending;
         }
@@ -62,13 +71,52 @@ class StackWalk {
         if (rule.kind == UNWIND_SIGNAL) return signal();
         uint64_t cfa = 0;
         if (const uint32_t ending = find_cfa(rule, cfa); ending != kGoesOn) return ending;
-        return step(rule, cfa);
+        const uint64_t fp = fp_;
+        const uint32_t ending = step(rule, cfa);
+        return ending == kGoesOn && listed.callers_sp != 0 ? take_callers_sp(fp + words(listed.callers_sp)) : ending;
     }
 
-    [[nodiscard]] const UnwindMapping *find_mapping() const {
-        const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), pc_,
-                                           [](uint64_t pc, const UnwindMapping &mapping) { return pc < mapping.start; });
-        return next == mappings_.begin() || pc_ >= (next - 1)->end ? nullptr : &*(next - 1);
+    /// A leaf's, of the rules that are true at a function's beginning, at its end, and where some words are pushed: the first
+    /// that leads to where a call returns to.
+    [[nodiscard]] UnwindRule leaf_rule(const UnwindRule &listed) {
+        constexpr int16_t kMostPushed = 6; // words, of code that compares strings
+        if (returns_by(listed)) return listed;
+        for (const UnwindRule &rule : {kNoFrame, kPushedFp})
+            if (returns_by(rule)) return rule;
+        UnwindRule more = listed;
+        for (int16_t i = 0; i < kMostPushed; ++i) {
+            ++more.cfa;
+            if (returns_by(more)) return more;
+        }
+        return listed;
+    }
+    [[nodiscard]] bool returns_by(const UnwindRule &rule) {
+        const auto back = read(sp_ + words(rule.cfa) - kWord);
+        if (!back || !find_mapping(*back - 1)) return false;
+        const uint64_t address = std::exchange(address_, *back);
+        read_code();
+        const bool returned = returned_to();
+        address_ = address;
+        return returned;
+    }
+
+    void note_function(const ListedRule &listed) {
+        if (listed.function == 0) return;
+        if (const auto word = read(fp_ + words(listed.function)))
+            out_.functions.push_back({static_cast<uint32_t>(out_.frames.size() - 1), *word});
+    }
+    uint32_t take_callers_sp(uint64_t at) {
+        const auto sp = read(at);
+        if (!sp) return UNWIND_ENDED_UNREADABLE;
+        if (*sp < sp_ || *sp % kWord != 0) return UNWIND_ENDED_STUCK;
+        sp_ = *sp;
+        return kGoesOn;
+    }
+
+    [[nodiscard]] const UnwindMapping *find_mapping(uint64_t pc) const {
+        const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), pc,
+                                           [](uint64_t at, const UnwindMapping &mapping) { return at < mapping.start; });
+        return next == mappings_.begin() || pc >= (next - 1)->end ? nullptr : &*(next - 1);
     }
 
     template <class T> [[nodiscard]] static T load(const std::byte *pool, uint64_t at) {
@@ -239,7 +287,8 @@ class StackWalk {
     }
     uint32_t guess(const UnwindRule &rule) {
         const bool switches = (rule.flags & UNWIND_SWITCHES) != 0;
-        const uint32_t astray = switches ? UNWIND_ENDED_ROOT : UNWIND_ENDED_NO_TABLE + mapping_->kind;
+        const uint32_t kind = mapping_->kind == kListed ? UNWIND_BY_TABLE : mapping_->kind;
+        const uint32_t astray = switches ? UNWIND_ENDED_ROOT : UNWIND_ENDED_NO_TABLE + kind;
         const uint32_t zero = rule.flags & UNWIND_TO_ROOT ? UNWIND_ENDED_ROOT : astray;
         if (fp_ == 0) return zero;
         const uint64_t record = fp_ + words(machine_.record);

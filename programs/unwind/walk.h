@@ -21,6 +21,18 @@
 
 namespace rawbpf::inline v0::unwind {
 
+/// How a frame is left in code that no table describes, but whoever made it does: only here, as it may need more than a program
+/// knows of a rule.
+struct ListedRule {
+    UnwindRule rule{};
+    int16_t callers_sp = 0; ///< not 0: the caller's stack pointer lies at fp + this, in words, and is the CFA or more
+    int16_t function = 0;   ///< not 0: the word at fp + this tells which function the frame is of
+    bool roughly = false;   ///< of a leaf it is true between beginning and end, while nothing is pushed: others are tried, too
+};
+
+/// UnwindMapping::kind of such code. Programs are never told of it.
+inline constexpr uint16_t kListed = UNWIND_BY_NONE + 1;
+
 /// The tables' bytes, as a program has them by its maps.
 class WalkTables {
   public:
@@ -31,6 +43,8 @@ class WalkTables {
     [[nodiscard]] virtual const UnwindRule *rule(uint32_t number) const = 0;
     /// The process's code at an address; false: it can't be read (any more).
     [[nodiscard]] virtual bool code(uint64_t address, std::span<std::byte> into) const = 0;
+    /// Of an address in a mapping of kind kListed; nullopt: it isn't known.
+    [[nodiscard]] virtual std::optional<ListedRule> listed(uint64_t /*pc*/) const { return std::nullopt; }
 };
 
 /// A thread as it was in the moment of a sample.
@@ -43,10 +57,17 @@ struct StackCopy {
 /// As Unwinder::copy_stack() leaves it behind the frames: UnwindRegisters, then bytes. nullopt: there is less than the registers.
 [[nodiscard]] std::optional<StackCopy> read_copy(Bytes bytes);
 
+/// What ListedRule::function led to.
+struct FrameFunction {
+    uint32_t frame; ///< leaf is 0
+    uint64_t word;
+};
+
 struct Walked {
-    std::vector<uint64_t> frames; ///< as in a record: leaf first, perhaps with UNWIND_EXACT_PC; one at least
-    uint32_t ending = 0;          ///< UNWIND_ENDED_...; UNWIND_ENDED_UNREADABLE where the copy ends
-    uint64_t pc = 0;              ///< that it ended at: where it was looked for in the mappings
+    std::vector<uint64_t> frames;         ///< as in a record: leaf first, perhaps with UNWIND_EXACT_PC; one at least
+    uint32_t ending = 0;                  ///< UNWIND_ENDED_...; UNWIND_ENDED_UNREADABLE where the copy ends
+    uint64_t pc = 0;                      ///< that it ended at: where it was looked for in the mappings
+    std::vector<FrameFunction> functions; ///< ascending
 };
 
 /// Of `program` depth, arch and address_mask count. `mappings`: ascending, without overlap. Whatever the rest holds, it ends
