@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "programs/languages/hotspot/code.h"
+#include "programs/languages/hotspot/vm_structs.h"
 #include "programs/languages/memory.h"
 #include "programs/languages/runtime.h"
 #include "programs/languages/thread_pointer.h"
@@ -70,6 +72,35 @@ void learn(Runtime &out, int pid, uint64_t bias, const languages::Interpreter &f
         format("its functions are shown once a profile has learnt where their frames are, which failed just now: {}", missing);
 }
 
+/// Reads what a profile would read. False: `why` says what is missing.
+bool learn_java(Runtime &out, int pid, uint64_t bias, const languages::Interpreter &file, std::string &why) {
+    if (kHostArch != Arch::x86_64) {
+        why = "how its frames are left is known on x86-64 only";
+        return false;
+    }
+    sys::Because why_read("what a profile reads of a Java virtual machine: the tables of its own structures, its list of code");
+    auto pages = languages::ProcessPages::open(static_cast<uint32_t>(pid));
+    if (!pages) {
+        why = format("its memory can't be read: {}", pages.error().message());
+        return false;
+    }
+    languages::Memory memory(*pages, 1 << 16);
+    const auto structs = languages::hotspot::VmStructs::read(memory, file, bias, why);
+    const auto offsets = structs ? languages::hotspot::layout_of(*structs, why) : std::nullopt;
+    if (!offsets) return false;
+    const auto heaps = languages::hotspot::read_heaps(memory, *offsets);
+    if (!heaps) {
+        why = "it has no heaps of code yet";
+        return false;
+    }
+    const size_t pieces = languages::hotspot::read_code(memory, *offsets, *heaps).size();
+    out.functions = true;
+    out.how = format("its functions are shown, compiled and interpreted ones, and stacks are whole; no flag is needed. Read just "
+                     "now: {} pieces of code in {} heaps. Functions that were inlined aren't shown",
+                     pieces, heaps->size());
+    return true;
+}
+
 } // namespace
 
 std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, const elf::Elf &file, Bytes bytes) {
@@ -88,7 +119,13 @@ std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, c
     const processes::RuntimeAdvice *known = processes::runtime_of(out.path);
     if (!known) return std::nullopt;
     out.language = known->name;
+    std::string why_not;
+    if (const auto found = languages::hotspot::recognise(file, bytes)) {
+        const auto bias = languages::bias_of(*found, region.start, region.file_offset);
+        if (bias && learn_java(out, pid, *bias, *found, why_not)) return out;
+    }
     out.how = "its native functions are shown, and the code that it makes at run time";
+    if (!why_not.empty()) out.how += "; its own functions aren't read: " + why_not;
     out.advice = known->advice;
     return out;
 }

@@ -49,6 +49,8 @@ class Memory {
     [[nodiscard]] std::optional<uint32_t> word32(uint64_t address);
     /// The text there, up to its NUL and at most `most` bytes; nullopt: it can't be read, or has no NUL there.
     [[nodiscard]] std::optional<std::string> text(uint64_t address, size_t most);
+    /// What was read isn't kept any longer: for who reads much, once.
+    void forget() { kept_.clear(); }
     /// Nothing more is read.
     [[nodiscard]] bool exhausted() const { return left_ == 0; }
 

@@ -139,6 +139,7 @@ std::vector<std::string> Following::warnings() const {
     std::vector<std::string> out = unwinding_.warnings();
     for (std::string &warning : scripts_.warnings()) out.push_back(std::move(warning));
     out.insert(out.end(), symbols_.warnings().begin(), symbols_.warnings().end());
+    for (std::string &java : java_.warnings()) out.push_back(std::move(java));
     return out;
 }
 

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/processes/java_code.h"
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_events.h"
 #include "programs/processes/process_table.h"
@@ -34,12 +35,13 @@ namespace rawbpf::inline v0::processes {
 class Following {
   public:
     /// `build_ids`: read each module's build-id when it is met.
-    explicit Following(bool build_ids = false) : symbols_(build_ids) {}
+    explicit Following(bool build_ids = false) : symbols_(build_ids) { symbols_.set_java(java_); }
 
     /// From here on the object's programs walk by what is put into its maps (unwind_processes and its like), and it must outlive
     /// this. Before watch(). `memory`: bytes for tables; `program`: what they were made with, for walk(). Errors: those of maps
     /// that can't be mapped.
     [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
+        if (program.copies) unwinding_.tell(java_);
         return unwinding_.start(object, memory, program);
     }
     [[nodiscard]] bool unwinds() const { return unwinding_.on(); }
@@ -127,6 +129,7 @@ class Following {
         return {};
     }
     [[nodiscard]] Scripts &scripts() { return scripts_; }
+    [[nodiscard]] JavaCode &java() { return java_; }
     [[nodiscard]] LiveSymbols &symbols() { return symbols_; }
     [[nodiscard]] ProcessTable &table() { return table_; }
     [[nodiscard]] uint64_t events_lost() const { return events_.lost(); }
@@ -152,6 +155,7 @@ class Following {
     ProcessTable table_{symbols_};
     Unwinding unwinding_{table_};
     Scripts scripts_{table_};
+    JavaCode java_{table_};
     ProcessEvents events_;
     bool watching_ = false;
     bool chooses_ = false;

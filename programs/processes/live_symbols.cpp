@@ -78,7 +78,8 @@ void LiveSymbols::opened(uint32_t module_id, const Fd &file, const std::string &
 bool LiveSymbols::met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) {
     jits_.erase(pids[0]);                       // of an earlier process with this number
     if (jits_.size() >= kMostJits) return true; // the others are opened when their names are asked for
-    return open_jit(pids, dump);
+    const bool told = open_jit(pids, dump);
+    return (java_ && java_->look(pids[0], sys::monotonic_ns())) || told;
 }
 
 bool LiveSymbols::open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) {
@@ -124,7 +125,10 @@ void LiveSymbols::read(uint32_t pid, Jit &jit) {
 
 uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {
     const auto at = jits_.find(pid);
-    if (at == jits_.end()) return 0;
+    if (at == jits_.end()) {
+        const symbols::CompiledCode *code = java_ ? java_->code(pid, address, sys::monotonic_ns()) : nullptr;
+        return code ? code->layer_at(address, t_ns) : 0;
+    }
     Jit &jit = at->second;
     if (t_ns > jit.read_ns) read(pid, jit); // it may be newer than what was told: once for all samples that there are now
     // What a Java virtual machine has compiled since it was asked has no name yet.
@@ -268,6 +272,15 @@ void LiveSymbols::done_with(uint32_t module_id) {
 }
 
 std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64_t address, uint64_t layer) {
+    if (layer >= JavaCode::kMethods) {
+        auto name = java_ ? java_->method_name(layer) : std::nullopt;
+        if (!name) return std::nullopt;
+        symbols::CompiledName out;
+        out.name.symbol = std::move(*name);
+        return out;
+    }
+    const symbols::CompiledCode *java = java_ ? java_->code(pid) : nullptr;
+    if (const auto told = jits_.find(pid); java && (told == jits_.end() || !told->second.file)) return java->find(address, layer);
     if (jits_.size() > 2 * kMostJits) jits_.clear();
     Jit &jit = jits_[pid];
     if (auto name = jit.code().find(address, layer)) return name;

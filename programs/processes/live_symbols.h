@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/processes/java_code.h"
 #include "programs/processes/namer.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/scripts.h"
@@ -28,6 +29,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void set_debug_info(DebugInfo *debug_info) { debug_info_ = debug_info; }
     /// Where interpreters' functions have their names from; nullptr: nowhere. It must outlive this.
     void set_scripts(const Scripts &scripts) { scripts_ = &scripts; }
+    /// Where Java's functions have their names from, if the process tells of none itself; nullptr: nowhere. It must outlive this.
+    void set_java(JavaCode &java) { java_ = &java; }
     /// Java virtual machines whose compiled code is met are asked to write their map (jvm_attach.h).
     void ask_jvms() { ask_jvms_ = true; }
     /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
@@ -89,6 +92,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     bool build_ids_;
     DebugInfo *debug_info_ = nullptr;
     const Scripts *scripts_ = nullptr;
+    JavaCode *java_ = nullptr;
     std::optional<uint32_t> owner_;
     bool ask_jvms_ = false;
     std::unordered_map<uint32_t, Table> tables_; // by module

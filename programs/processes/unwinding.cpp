@@ -50,7 +50,7 @@ void Unwinding::prepare(const std::vector<std::string> &command) {
 }
 
 /// mappings_ = what a process has mapped. False: nothing.
-bool Unwinding::list_mappings(const ProcessTable::Image *image) {
+bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
     mappings_.clear();
     if (!image) return false;
     for (const ProcessTable::Mapping &mapping : *image) {
@@ -59,6 +59,9 @@ bool Unwinding::list_mappings(const ProcessTable::Image *image) {
         case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
         case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
         case ModuleKind::anonymous:
+            code.kind = java_ && java_->in_heap(pid, mapping.start) ? unwind::CodeMapping::Kind::listed
+                                                                    : unwind::CodeMapping::Kind::other;
+            break;
         case ModuleKind::script: code.kind = unwind::CodeMapping::Kind::other; break;
         }
         code.start = mapping.start;
@@ -82,8 +85,10 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
     bool all = true;
     waiting_ = false;
     for (uint32_t pid : table_.take_changed()) {
-        if (!list_mappings(table_.image(pid))) {
+        if (const ProcessTable::Image *image = table_.image(pid); java_ && image) (void)java_->look(pid, *image, now_ns);
+        if (!list_mappings(pid, table_.image(pid))) {
             if (scripts_) scripts_->ended(pid);
+            if (java_) java_->ended(pid);
             TRY(tables_->ended(pid));
             continue;
         }
@@ -119,9 +124,15 @@ bool Unwinding::walk(UserStack &stack) {
         table_.follow_anew(stack.pid, stack.t_ns);
     if (!stack.copy) return false;
     table_.look_unless_known(stack.pid, stack.t_ns);
-    if (!list_mappings(table_.last_image(stack.pid))) return false;
+    if (!list_mappings(stack.pid, table_.last_image(stack.pid))) return false;
     auto walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
     if (!walked) return false; // whatever it is, update() will meet it, too
+    // What was compiled since the list was read is looked for, a frame at a time.
+    while (java_ && java_->in_heap(stack.pid, walked->pc) && !java_->rule(stack.pid, walked->pc) &&
+           java_->read_at(stack.pid, walked->pc, sys::monotonic_ns())) {
+        walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
+        if (!walked) return false;
+    }
     // By frame pointers more addresses are found than there are frames; of a walk by tables each was right. What only a copy
     // doesn't reach, as a frame of more than 16 KiB, frame pointers may.
     const bool by_tables = (stack.ending & UNWIND_TABLES) != 0;
@@ -130,6 +141,7 @@ bool Unwinding::walk(UserStack &stack) {
     if (!whole && (by_tables ? walked->frames.size() <= stack.frames.size() : too_short)) return false;
     walked_ = std::move(*walked);
     stack.frames = walked_.frames;
+    stack.functions = walked_.functions;
     stack.ending = walked_.ending | UNWIND_TABLES;
     stack.made_here = true;
     if (!by_tables) stack.language = {}; // they may be of the program before this one

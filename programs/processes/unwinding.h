@@ -21,9 +21,10 @@ struct UserStack {
     uint32_t ending;                  ///< UNWIND_ENDED_..., UNWIND_TABLES, UNWIND_COPIED
     std::span<const uint64_t> frames; ///< leaf first
     std::optional<unwind::StackCopy> copy;
-    std::span<const uint64_t> language = {}; ///< an interpreter's frames, as programs/languages/layout.h has them
-    uint64_t taken_ns = 0;                   ///< of a wait, which has its end as t_ns: its beginning; 0: t_ns
-    bool made_here = false;                  ///< its frames, of a copy: perhaps nobody looked for an interpreter's
+    std::span<const uint64_t> language = {};               ///< an interpreter's frames, as programs/languages/layout.h has them
+    uint64_t taken_ns = 0;                                 ///< of a wait, which has its end as t_ns: its beginning; 0: t_ns
+    bool made_here = false;                                ///< its frames, of a copy: perhaps nobody looked for an interpreter's
+    std::span<const unwind::FrameFunction> functions = {}; ///< of such frames: which function each is of
 };
 
 class Unwinding final : private unwind::ModuleFiles {
@@ -39,6 +40,9 @@ class Unwinding final : private unwind::ModuleFiles {
     /// Is told of processes before the program may walk them. It must outlive this.
     void tell(Scripts &scripts) { scripts_ = &scripts; }
     [[nodiscard]] Scripts *scripts() const { return scripts_; }
+    /// The same, of who knows Java's code.
+    void tell(JavaCode &java) { java_ = &java; }
+    [[nodiscard]] JavaCode *java() const { return java_; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
     /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
@@ -70,13 +74,17 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
 
   private:
-    bool list_mappings(const ProcessTable::Image *image);
+    bool list_mappings(uint32_t pid, const ProcessTable::Image *image);
     [[nodiscard]] bool executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const;
     Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
+    [[nodiscard]] std::optional<unwind::ListedRule> listed(uint32_t pid, uint64_t pc) const override {
+        return java_ ? java_->rule(pid, pc) : std::nullopt;
+    }
     [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
 
     ProcessTable &table_;
     Scripts *scripts_ = nullptr;
+    JavaCode *java_ = nullptr;
     std::unique_ptr<unwind::LiveTables> tables_;
     bool waiting_ = false;
     std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on

@@ -16,12 +16,16 @@ class BegunWaits {
         uint64_t left_ns = 0;
         uint32_t ending = 0; ///< RecordHead.ending
         std::vector<uint64_t> frames;
+        std::vector<unwind::FrameFunction> functions; ///< RawSample's
     };
     /// The sample of a thread that has just left its CPU, at its t_ns. Of a thread the last one counts.
     void keep(const RawSample &sample) {
         if (sample.head.ending & UNWIND_COPIED) return; // the copy led to nothing better
         if (stacks_.size() >= kMost) stacks_.clear();
-        stacks_[sample.head.tid] = {sample.head.t_ns, sample.head.ending, {sample.user.begin(), sample.user.end()}};
+        stacks_[sample.head.tid] = {sample.head.t_ns,
+                                    sample.head.ending,
+                                    {sample.user.begin(), sample.user.end()},
+                                    {sample.functions.begin(), sample.functions.end()}};
     }
     /// That of the wait which began then, or nullptr; good until the next call. It is asked for once.
     [[nodiscard]] const Stack *take(uint32_t tid, uint64_t left_ns) {

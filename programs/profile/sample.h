@@ -15,13 +15,14 @@ namespace rawbpf::inline v0::profile {
 /// A view of a record; valid as long as the bytes are.
 struct RawSample {
     RecordHead head{};
-    uint64_t key = 0;                        ///< ProfileRecord's
-    std::span<const uint64_t> kernel, user;  ///< addresses, leaf first
-    std::optional<unwind::StackCopy> copy;   ///< to make the user stack of
-    std::span<const uint64_t> language = {}; ///< an interpreter's frames
-    Bytes labels = {};                       ///< the running request's
-    uint64_t taken_ns = 0;                   ///< as in processes::UserStack
-    bool made_here = false;                  ///< likewise
+    uint64_t key = 0;                                      ///< ProfileRecord's
+    std::span<const uint64_t> kernel, user;                ///< addresses, leaf first
+    std::optional<unwind::StackCopy> copy;                 ///< to make the user stack of
+    std::span<const uint64_t> language = {};               ///< an interpreter's frames
+    Bytes labels = {};                                     ///< the running request's
+    uint64_t taken_ns = 0;                                 ///< as in processes::UserStack
+    bool made_here = false;                                ///< likewise
+    std::span<const unwind::FrameFunction> functions = {}; ///< likewise
 };
 
 /// nullopt when the sizes in the record don't fit its bytes. `record` must be aligned to 8 (the ring's records are).

@@ -4,16 +4,18 @@
 
 namespace rawbpf::inline v0::profile {
 
-void Samples::take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending) {
+void Samples::take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending,
+                         std::span<const unwind::FrameFunction> functions) {
     sample.user = frames;
     sample.head.user_bytes = static_cast<int32_t>(frames.size_bytes());
     sample.head.ending = ending;
     sample.made_here = true;
+    sample.functions = functions;
 }
 
 void Samples::walk(RawSample &sample) {
     processes::UserStack stack = sent(sample);
-    if (following_.walk(stack)) take_stack(sample, stack.frames, stack.ending);
+    if (following_.walk(stack)) take_stack(sample, stack.frames, stack.ending, stack.functions);
 }
 
 void Samples::keep_begun(const RawSample &sample) {
@@ -22,7 +24,8 @@ void Samples::keep_begun(const RawSample &sample) {
 }
 
 void Samples::take_begun(RawSample &sample, uint64_t left_ns) {
-    if (const BegunWaits::Stack *begun = begun_.take(sample.head.tid, left_ns)) take_stack(sample, begun->frames, begun->ending);
+    if (const BegunWaits::Stack *begun = begun_.take(sample.head.tid, left_ns))
+        take_stack(sample, begun->frames, begun->ending, begun->functions);
 }
 
 processes::InternedSample Samples::intern(const RawSample &sample) {

@@ -34,10 +34,11 @@ class Samples {
 
   private:
     [[nodiscard]] static processes::UserStack sent(const RawSample &sample) {
-        return {sample.head.pid, sample.head.t_ns, sample.head.ending, sample.user,
-                sample.copy,     sample.language,  sample.taken_ns,    sample.made_here};
+        return {sample.head.pid, sample.head.t_ns, sample.head.ending, sample.user,     sample.copy,
+                sample.language, sample.taken_ns,  sample.made_here,   sample.functions};
     }
-    static void take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending);
+    static void take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending,
+                           std::span<const unwind::FrameFunction> functions);
 
     processes::Following &following_;
     session::Locator locator_;

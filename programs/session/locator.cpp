@@ -61,6 +61,9 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
         out.unknown = false;
         if (place.module != module) unwinding_.used(user.pid, module = place.module, user.t_ns);
     }
+    if (processes::JavaCode *java = unwinding_.java())
+        for (const unwind::FrameFunction &function : user.functions)
+            if (const auto number = java->method(user.pid, function.word)) places_[function.frame].file_offset = *number;
     const bool by_tables = (user.ending & UNWIND_TABLES) != 0; // then each frame was right
     if (!by_tables) places_.resize(frames_to_keep(places_));
     out.user_frames = static_cast<uint32_t>(places_.size());

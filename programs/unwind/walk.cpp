@@ -108,8 +108,7 @@ class StackWalk {
     uint32_t take_callers_sp(uint64_t at) {
         const auto sp = read(at);
         if (!sp) return UNWIND_ENDED_UNREADABLE;
-        if (*sp < sp_ || *sp % kWord != 0) return UNWIND_ENDED_STUCK;
-        sp_ = *sp;
+        if (*sp >= sp_ && *sp % kWord == 0) sp_ = *sp; // else it isn't written yet: a caller with a frame pointer needs none
         return kGoesOn;
     }
 
@@ -155,6 +154,14 @@ class StackWalk {
         uint64_t word = 0;
         std::memcpy(&word, copy_.bytes.data() + at, sizeof word);
         return word;
+    }
+
+    /// At the end of a leaf that has taken its frame back (leave; ret) tables still say where the frame pointer was saved: just
+    /// below the stack pointer, where a copy has nothing. Then the register has it again.
+    [[nodiscard]] std::optional<uint64_t> saved_fp(const UnwindRule &rule, uint64_t cfa) const {
+        const bool taken_back =
+            out_.frames.size() == 1 && rule.kind == UNWIND_SP && rule.ra == -1 && rule.cfa + rule.fp == -1 && !machine_.link;
+        return taken_back ? std::optional(fp_) : read(cfa + words(rule.fp));
     }
 
     [[nodiscard]] static uint64_t words(int16_t number) { return static_cast<uint64_t>(int64_t{number} * kWord); }
@@ -229,7 +236,7 @@ class StackWalk {
             if (machine_.expressions && (rule.flags & UNWIND_FP_BY_FP))
                 callers_fp = read(fp_ + words(rule.fp));
             else if (rule.fp != 0 || rule.ra == 1) // those next to each other are read as one
-                callers_fp = read(cfa + words(rule.fp));
+                callers_fp = saved_fp(rule, cfa);
             back = read(cfa + words(rule.ra));
         }
         if (!callers_fp || !back) return UNWIND_ENDED_UNREADABLE;

@@ -365,7 +365,7 @@ def interpreters_that_jump_to_what_they_call_are_walked():
 
 
 @test(long=True)
-def javas_frames_are_walked_with_the_flag_that_the_ledger_names():
+def javas_frames_are_walked_with_the_flag_and_without():
     if not shutil.which("java") or not shutil.which("javac"):
         raise Skip("needs a JDK")
     with open(path("Hot.java"), "w") as f:
@@ -379,9 +379,9 @@ def javas_frames_are_walked_with_the_flag_that_the_ledger_names():
     for flags in ([], ["-Xint"], ["-XX:TieredStopAtLevel=1"]):
         found = stacks([*java, "-XX:+PreserveFramePointer", *flags, "Hot"], "java")
         assert share(found) >= 0.95, (flags, endings(found))
-    stacks([*java, "Hot"], "java")
-    advice = [a for a in rows("stacks")[-1]["advice"] if "Java" in a["where"]]
-    assert advice and "-XX:+PreserveFramePointer" in advice[0]["advice"], rows("stacks")[-1]
+    for flags in ([], ["-Xint"]): # by what the virtual machine says of its code, from stacks that were copied
+        found = stacks([*java, *flags, "Hot"], "java")
+        assert share(found) >= 0.9, (flags, endings(found))
 
 
 @test

@@ -1,0 +1,92 @@
+// The code of Java virtual machines among the processes: what its functions are called, and how its frames are left.
+//
+//      mappings of a process: libjvm.so --recognise--> its tables --> the heaps of code         (programs/languages/hotspot)
+//      an address in a heap --> the list of all code, read again where it isn't in it --> a rule for the walk, a name
+//      a word of an interpreted frame --> a method --> its name
+//
+// Reading changes nothing in the process, and needs none of its flags. What it says is checked and bounded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "programs/languages/hotspot/code.h"
+#include "programs/languages/runtime.h"
+#include "programs/processes/process_table.h"
+#include "programs/unwind/walk.h"
+#include "runtime/symbols/compiled_code.h"
+
+namespace rawbpf::inline v0::processes {
+
+class JavaCode {
+  public:
+    explicit JavaCode(ProcessTable &table) : table_(table) {}
+
+    /// Looks whether a process is a Java virtual machine that has code by now; what was found out before isn't looked for again.
+    /// True: it is. When it becomes one, the process table is told to tell of it again.
+    bool look(uint32_t pid, const ProcessTable::Image &image, uint64_t now_ns);
+    /// The same, of what the table has.
+    bool look(uint32_t pid, uint64_t now_ns);
+    /// It has ended: nothing more is read of it, and what is known stays for its last samples.
+    void ended(uint32_t pid);
+
+    /// Whether a mapping holds such code, whose frames only rule() leaves.
+    [[nodiscard]] bool in_heap(uint32_t pid, uint64_t address) const;
+    /// How a frame there is left.
+    [[nodiscard]] std::optional<unwind::ListedRule> rule(uint32_t pid, uint64_t pc) const;
+    /// Reads what is there now, where nothing was. True: there is something.
+    bool read_at(uint32_t pid, uint64_t pc, uint64_t now_ns);
+
+    /// By time; nullptr: it is no Java virtual machine. Where the address isn't known, or the list is old, it is read again.
+    [[nodiscard]] const symbols::CompiledCode *code(uint32_t pid, uint64_t address, uint64_t now_ns);
+    /// As it is; nullptr likewise.
+    [[nodiscard]] const symbols::CompiledCode *code(uint32_t pid) const;
+
+    /// For a place in the interpreter: a number that stands for the method which ran there, not below kMethods. `word` is what
+    /// the walk found (unwind::FrameFunction). nullopt: it is no method.
+    [[nodiscard]] std::optional<uint64_t> method(uint32_t pid, uint64_t word);
+    /// "app.Main.fib".
+    [[nodiscard]] std::optional<std::string> method_name(uint64_t number) const;
+    static constexpr uint64_t kMethods = 1ull << 40; ///< numbers of CompiledCode's layers are below
+
+    /// What was read: one sentence a process.
+    [[nodiscard]] std::vector<std::string> learnt() const;
+    /// And what couldn't be, likewise.
+    [[nodiscard]] std::vector<std::string> warnings() const;
+
+  private:
+    struct Machine {
+        uint32_t module = kNone; ///< libjvm.so's
+        uint64_t bias = 0;
+        bool ended = false;
+        bool keeps_frames = false; ///< frame pointers, by -XX:+PreserveFramePointer: programs walk it by them
+        std::optional<languages::hotspot::Offsets> layout;
+        std::vector<languages::hotspot::Heap> heaps;
+        std::vector<languages::hotspot::Code> list;
+        symbols::CompiledCode code;
+        std::unordered_map<uint64_t, uint64_t> methods; ///< by word; 0: it is none
+        std::unordered_set<uint64_t> vain;              ///< addresses without code, since the list was read
+        uint64_t tried_ns = 0, read_ns = 0, took_ns = 0;
+        std::string why;
+    };
+    [[nodiscard]] const languages::Interpreter *file_of(uint32_t pid, const ProcessTable::Mapping &mapping);
+    bool find(uint32_t pid, Machine &machine, uint64_t now_ns);
+    void read(uint32_t pid, Machine &machine, uint64_t now_ns);
+    void read_again(uint32_t pid, Machine &machine, uint64_t now_ns);
+    static void name(languages::Memory &memory, Machine &machine, const languages::hotspot::Code &code, uint64_t since_ns);
+    [[nodiscard]] const Machine *known(uint32_t pid) const;
+    [[nodiscard]] Machine *living(uint32_t pid);
+
+    ProcessTable &table_;
+    std::unordered_map<uint32_t, std::optional<languages::Interpreter>> files_; ///< by module; nullopt: no HotSpot
+    std::unordered_map<uint32_t, Machine> machines_;                            ///< by pid
+    std::vector<std::string> names_;                                            ///< of methods, by number
+    std::unordered_map<std::string, uint64_t> numbers_;
+};
+
+} // namespace rawbpf::inline v0::processes
