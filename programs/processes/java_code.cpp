@@ -171,8 +171,9 @@ const JavaCode::Machine *JavaCode::known(uint32_t pid) const {
 
 bool JavaCode::in_heap(uint32_t pid, uint64_t address) const {
     const Machine *machine = known(pid);
-    return machine && !machine->keeps_frames && std::any_of(machine->heaps.begin(), machine->heaps.end(),
-                                  [&](const hotspot::Heap &heap) { return address >= heap.begin && address < heap.end; });
+    return machine && !machine->keeps_frames &&
+           std::any_of(machine->heaps.begin(), machine->heaps.end(),
+                       [&](const hotspot::Heap &heap) { return address >= heap.begin && address < heap.end; });
 }
 
 std::optional<unwind::ListedRule> JavaCode::rule(uint32_t pid, uint64_t pc) const {
