@@ -3,12 +3,14 @@
 //
 // The kernel gives memory that it doesn't have, so malloc(3) fails only where a limit is near, and which one is said. What the
 // command attached goes with its descriptors, as after any other end.
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
-#include <sys/resource.h>
 #include <unistd.h>
+
+#include "runtime/sys/machine.h"
 
 namespace {
 
@@ -26,9 +28,9 @@ struct Number {
 };
 
 [[noreturn]] void refuse(std::size_t size) {
-    rlimit own{};
-    const bool bounded = getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY;
-    const Number asked(size), limit(own.rlim_cur >> 10);
+    const uint64_t most = rawbpf::sys::address_space_limit();
+    const bool bounded = most != UINT64_MAX;
+    const Number asked(size), limit(most >> 10);
     const char *parts[] = {"rawbpf: out of memory: ", asked.text,
                            " bytes more were needed", bounded ? "; this process may have " : "",
                            bounded ? limit.text : "", bounded ? " KB (ulimit -v)\n" : "\n"};

@@ -8,6 +8,7 @@
 #include "programs/processes/java_code.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "programs/languages/memory.h"

@@ -7,13 +7,13 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
+#include "runtime/sys/machine.h"
 #include "runtime/sys/narrow_call.h"
 #include "runtime/sys/unread.h"
 
@@ -265,10 +265,9 @@ namespace {
 // the file: it is mapped for as long as the file is being mapped.
 Result<Mapping> hold_room(size_t size) {
     constexpr size_t kSmall = 256 << 10;
-    rlimit64 own{};
-    if (size < kSmall || invoke(__NR_prlimit64, 0, RLIMIT_AS, 0, reg(&own)) != 0 || own.rlim_cur == RLIM64_INFINITY)
-        return Mapping();
-    return map(-1, 0, static_cast<size_t>(own.rlim_cur / 4), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+    const uint64_t limit = address_space_limit();
+    if (size < kSmall || limit == UINT64_MAX) return Mapping();
+    return map(-1, 0, static_cast<size_t>(limit / 4), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 }
 
 } // namespace

@@ -9,4 +9,7 @@ namespace rawbpf::inline v0::sys {
 /// sees as the root).
 [[nodiscard]] uint64_t memory_bytes();
 
+/// How many bytes this process's address space may have (RLIMIT_AS, `ulimit -v`); UINT64_MAX: any number.
+[[nodiscard]] uint64_t address_space_limit();
+
 } // namespace rawbpf::inline v0::sys

@@ -1,6 +1,7 @@
 // HotSpot's tables and heaps of code, made in the test's own memory: as they are, cut, lying, leading in circles.
 #include "programs/languages/hotspot/code.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
