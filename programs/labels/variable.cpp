@@ -107,8 +107,7 @@ std::optional<ThreadVariable> exported_variable(const elf::Elf &file) {
             if (!name || *name != kName || symbol.type != STT_TLS || symbol.section == SHN_UNDEF) continue;
             ThreadVariable out;
             out.offset = symbol.value;
-            for (const elf::Segment &segment : file.segments())
-                if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0) out.code.push_back(segment);
+            out.code = languages::executable_segments(file);
             if (is_program(file)) out.distance = distance_of(file, symbol.value);
             for (const elf::Section &relocations : file.sections())
                 if (relocations.type == SHT_RELA && !out.distance) add_words(file, relocations, static_cast<uint32_t>(i), out);

@@ -92,11 +92,17 @@ Interpreter exported(const elf::Elf &file, Bytes bytes, std::initializer_list<st
     wanted.push_back(evaluates);
     const auto symbols = find(file, wanted);
     Interpreter out;
-    for (const elf::Segment &segment : file.segments())
-        if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0) out.code.push_back(segment);
+    out.code = executable_segments(file);
     for (const auto &[name, symbol] : symbols) out.exports.emplace(name, symbol.value);
     if (const auto eval = symbols.find(evaluates); eval != symbols.end())
         out.evaluates = with_cold_parts(file, bytes, eval->second.value, eval->second.value + eval->second.size);
+    return out;
+}
+
+std::vector<elf::Segment> executable_segments(const elf::Elf &file) {
+    std::vector<elf::Segment> out;
+    for (const elf::Segment &segment : file.segments())
+        if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0) out.push_back(segment);
     return out;
 }
 

@@ -20,6 +20,9 @@ namespace rawbpf::inline v0::languages {
 [[nodiscard]] Interpreter exported(const elf::Elf &file, Bytes bytes, std::initializer_list<std::string_view> names,
                                    std::string_view evaluates);
 
+/// Its executable parts, as they are loaded.
+[[nodiscard]] std::vector<elf::Segment> executable_segments(const elf::Elf &file);
+
 /// All functions of a file, by offset, with names or without.
 [[nodiscard]] std::vector<Interpreter::Range> all_functions(const elf::Elf &file);
 

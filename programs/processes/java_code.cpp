@@ -15,7 +15,6 @@
 #include "programs/processes/live_symbols.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::processes {
@@ -24,9 +23,9 @@ using namespace languages;
 
 namespace {
 
-constexpr uint64_t kTryAgainNs = 20'000'000; // for a virtual machine that has no code yet
-constexpr uint64_t kShare = 20;              // of the time one is lists'
-constexpr uint64_t kOldNs = 1'000'000'000;   // a list
+constexpr uint64_t kLongestWaitNs = 4'000'000'000; // for the tables of a virtual machine that tells too little
+constexpr uint64_t kShare = 20;                    // of the time one is lists'
+constexpr uint64_t kOldNs = 1'000'000'000;         // a list
 constexpr size_t kMostMachines = 64;
 constexpr size_t kTablePages = 2048, kListPages = 1 << 18, kNamePages = 1 << 16;
 constexpr size_t kMostCodeMemory = 48 << 20; // as of a perf map
@@ -40,14 +39,13 @@ const Interpreter *JavaCode::file_of(uint32_t pid, const ProcessTable::Mapping &
     const auto [at, fresh] = files_.try_emplace(mapping.module);
     if (fresh) {
         sys::Because why("a Java virtual machine's library: where it tells of its code");
-        auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
-        if (!opened) {
-            files_.erase(at); // the next process may lead to it
+        std::optional<Interpreter> found;
+        if (!read_mapped(table_, pid, mapping,
+                         [&](const elf::Elf &file, Bytes bytes) { found = hotspot::recognise(file, bytes); })) {
+            files_.erase(at);
             return nullptr;
         }
-        const auto image = sys::map_file(opened->file, opened->path);
-        const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
-        if (file) at->second = hotspot::recognise(*file, image->bytes());
+        at->second = std::move(found);
     }
     return at->second ? &*at->second : nullptr;
 }
@@ -84,7 +82,7 @@ bool JavaCode::look(uint32_t pid, const ProcessTable::Image &image, uint64_t now
 
 bool JavaCode::find(uint32_t pid, Machine &machine, uint64_t now_ns) {
     if (!machine.heaps.empty()) return true;
-    if (machine.tried_ns != 0 && now_ns < machine.tried_ns + kTryAgainNs) return false;
+    if (machine.tried_ns != 0 && now_ns < machine.tried_ns + machine.wait_ns) return false;
     machine.tried_ns = now_ns;
     sys::Because why("a Java virtual machine's tables of its own structures, and where its code lies");
     auto pages = ProcessPages::open(pid);
@@ -94,7 +92,10 @@ bool JavaCode::find(uint32_t pid, Machine &machine, uint64_t now_ns) {
         const auto structs = hotspot::VmStructs::read(memory, *files_[machine.module], machine.bias, machine.why);
         if (structs) machine.layout = hotspot::layout_of(*structs, machine.why);
         machine.keeps_frames = structs && hotspot::has_flag(memory, *structs, "PreserveFramePointer");
-        if (!machine.layout) return false;
+        if (!machine.layout) { // of one that tells too little there will never be
+            machine.wait_ns = std::min(machine.wait_ns * 2, kLongestWaitNs);
+            return false;
+        }
     }
     auto heaps = hotspot::read_heaps(memory, *machine.layout);
     if (!heaps) return false; // it has only begun

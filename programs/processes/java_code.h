@@ -71,6 +71,7 @@ class JavaCode {
         symbols::CompiledCode code;
         std::unordered_map<uint64_t, uint64_t> methods; ///< by word; 0: it is none
         std::unordered_set<uint64_t> vain;              ///< addresses without code, since the list was read
+        uint64_t wait_ns = 20'000'000;                  ///< between two tries, while it has no code or layout
         uint64_t tried_ns = 0, read_ns = 0, took_ns = 0;
         std::string why;
     };

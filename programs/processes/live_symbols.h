@@ -1,6 +1,7 @@
 // Names on the machine where the samples are taken, from processes that may end at any moment.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "programs/processes/process_table.h"
 #include "programs/processes/scripts.h"
 #include "runtime/base/fd.h"
+#include "runtime/elf/elf.h"
 #include "runtime/symbols/jit_dump.h"
 #include "runtime/symbols/mapped_file.h"
 #include "runtime/symbols/perf_map.h"
@@ -20,6 +22,11 @@ namespace rawbpf::inline v0::processes {
 /// it mapped; 0 is nobody. Errors: not_found when none of them can say any more, and its path is another file's.
 [[nodiscard]] Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start,
                                                       uint64_t end);
+
+/// Hands the file of a mapping of `pid`'s to `read`, as long as it is mapped here; a file that can't be read or isn't ELF isn't
+/// handed on. False: it can't be opened, and the next process may lead to it.
+[[nodiscard]] bool read_mapped(const ProcessTable &table, uint32_t pid, const ProcessTable::Mapping &mapping,
+                               const std::function<void(const elf::Elf &, Bytes)> &read);
 
 class LiveSymbols : public MapsSource, public SymbolSource {
   public:

@@ -127,14 +127,10 @@ const ThreadVariable *RequestLabels::variable_of(uint32_t pid, const ProcessTabl
     std::optional<ThreadVariable> &variable = at->second;
     if (!fresh) return variable ? &*variable : nullptr;
     sys::Because why("does this file have the variable that threads' contexts are found by?");
-    auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
-    if (!opened) {
-        variables_.erase(at); // the next process may lead to it
+    if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes) { variable = exported_variable(file); })) {
+        variables_.erase(at);
         return nullptr;
     }
-    const auto image = sys::map_file(opened->file, opened->path);
-    const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
-    if (file) variable = exported_variable(*file);
     return variable ? &*variable : nullptr;
 }
 

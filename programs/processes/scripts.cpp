@@ -44,18 +44,12 @@ Scripts::Build *Scripts::build_of(uint32_t module, uint32_t pid, const ProcessTa
     const auto [at, fresh] = builds_.try_emplace(module);
     if (fresh) {
         sys::Because why("is this file an interpreter? Then its functions' frames are walked as well");
-        auto opened = open_mapped(table_.modules()[module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
-        if (!opened) {
-            builds_.erase(at); // the next process may lead to it
+        std::optional<Interpreter> found;
+        if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes bytes) { found = recognise(file, bytes); })) {
+            builds_.erase(at);
             return nullptr;
         }
-        const auto image = sys::map_file(opened->file, opened->path);
-        const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
-        if (file)
-            if (auto found = recognise(*file, image->bytes())) {
-                at->second.emplace();
-                at->second->file = std::move(*found);
-            }
+        if (found) at->second.emplace().file = std::move(*found);
     }
     return at->second ? &*at->second : nullptr;
 }
