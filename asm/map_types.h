@@ -131,15 +131,19 @@ struct MapTypeRow {
     uint32_t least;          ///< the size of the smallest value; 0: values of any size, or none
     uint32_t flags;          ///< BPF_F_ flags without which the kernel makes none
     std::string_view called, ///< in "needs ring buffers, 5.8"; empty: no word of its own
-        purpose,             ///< what it is for, as a phrase; empty: memory that the programs and user space share
-        helpers;             ///< names without "bpf_", one blank between; see the head of this file. Empty: the general ones
+        purpose;             ///< what it is for, as a phrase; empty: memory that the programs and user space share
 };
 
 /// The row of each map type; its position is the type's number.
 inline constexpr MapTypeRow kMapTypes[] = {
 #define RAWBPF_ROW(name, since, keys, values, contents, engine, least, flags, called, purpose, helpers)                          \
-    {#name,  since,   MapKeys::keys, MapValues::values, MapContents::contents, MapEngine::engine, least, flags,                  \
-     called, purpose, helpers},
+    {#name, since, MapKeys::keys, MapValues::values, MapContents::contents, MapEngine::engine, least, flags, called, purpose},
+    RAWBPF_MAP_TYPES(RAWBPF_ROW)
+#undef RAWBPF_ROW
+};
+/// The last column, for explanations: apart, so that a loader without them doesn't have it.
+inline constexpr std::string_view kMapTypeHelpers[] = {
+#define RAWBPF_ROW(name, since, keys, values, contents, engine, least, flags, called, purpose, helpers) helpers,
     RAWBPF_MAP_TYPES(RAWBPF_ROW)
 #undef RAWBPF_ROW
 };
@@ -149,11 +153,16 @@ static_assert(uint32_t(MapType::RINGBUF) == 27 &&
               uint32_t(MapType::ARENA) == 33); // a row dropped or doubled would shift the others
 
 /// The row of a type that isn't in the table yet: what is most likely.
-inline constexpr MapTypeRow kNewMapType{
-    "?", "", MapKeys::any, MapValues::typed, MapContents::entries, MapEngine::unknown, 0, 0, "", "", ""};
+inline constexpr MapTypeRow kNewMapType{"?", "", MapKeys::any, MapValues::typed, MapContents::entries, MapEngine::unknown, 0, 0,
+                                        "",  ""};
 /// The row of a BPF_MAP_TYPE_ number; kNewMapType for one that isn't in the table.
 [[nodiscard]] constexpr const MapTypeRow &map_type_row(uint32_t type) {
     return type < kMapTypeCount ? kMapTypes[type] : kNewMapType;
+}
+/// The helpers that take a map of that type: names without "bpf_", one blank between; see the head of this file. Empty: the
+/// general ones, and for a number that isn't in the table.
+[[nodiscard]] constexpr std::string_view map_type_helpers(uint32_t type) {
+    return type < kMapTypeCount ? kMapTypeHelpers[type] : std::string_view();
 }
 /// True for RINGBUF and USER_RINGBUF: one ring of records, whose max_entries is a number of bytes: whole pages, a power of two of
 /// them.

@@ -87,17 +87,26 @@ struct ProgramTypeRow {
     std::string_view name,    ///< "XDP": without BPF_PROG_TYPE_
         since;                ///< the kernel that brought it, "4.8"; empty for UNSPEC
     ProgramFamily family;     ///< what such programs are for, and so which privileges they need
-    std::string_view context, ///< "xdp_md": the struct that r1 points to; empty: there is no one type for it
-        shown;                ///< the context in messages, where that isn't "struct CONTEXT"
+    std::string_view context; ///< "xdp_md": the struct that r1 points to; empty: there is no one type for it
     ProgramRun run;           ///< what BPF_PROG_TEST_RUN runs it on
     int32_t value;            ///< a return value that changes nothing
-    std::string_view returns; ///< what return values mean, as a phrase; empty: any will do
+};
+/// What only explanations say of a program type.
+struct ProgramTypeWords {
+    std::string_view shown, ///< the context in messages, where that isn't "struct CONTEXT"
+        returns;            ///< what return values mean, as a phrase; empty: any will do
 };
 
 /// The row of each program type; its position is the type's number.
 inline constexpr ProgramTypeRow kProgramTypes[] = {
 #define RAWBPF_ROW(name, since, family, context, shown, run, value, returns)                                                     \
-    {#name, since, ProgramFamily::family, context, shown, ProgramRun::run, value, returns},
+    {#name, since, ProgramFamily::family, context, ProgramRun::run, value},
+    RAWBPF_PROGRAM_TYPES(RAWBPF_ROW)
+#undef RAWBPF_ROW
+};
+/// The words of each: apart, so that a loader without explanations doesn't have them.
+inline constexpr ProgramTypeWords kProgramTypeWords[] = {
+#define RAWBPF_ROW(name, since, family, context, shown, run, value, returns) {shown, returns},
     RAWBPF_PROGRAM_TYPES(RAWBPF_ROW)
 #undef RAWBPF_ROW
 };
@@ -107,10 +116,14 @@ static_assert(uint32_t(ProgramType::PERF_EVENT) == 7 &&
               uint32_t(ProgramType::NETFILTER) == 32); // a row dropped or doubled would shift the others
 
 /// The row of a type that isn't in the table yet: what is most likely.
-inline constexpr ProgramTypeRow kNewProgramType{"?", "", ProgramFamily::plain, "", "", ProgramRun::memory, 1, ""};
+inline constexpr ProgramTypeRow kNewProgramType{"?", "", ProgramFamily::plain, "", ProgramRun::memory, 1};
 /// The row of a BPF_PROG_TYPE_ number; kNewProgramType for one that isn't in the table.
 [[nodiscard]] constexpr const ProgramTypeRow &program_type_row(uint32_t type) {
     return type < kProgramTypeCount ? kProgramTypes[type] : kNewProgramType;
+}
+/// What explanations say of a BPF_PROG_TYPE_ number; empty for one that isn't in the table.
+[[nodiscard]] constexpr ProgramTypeWords program_type_words(uint32_t type) {
+    return type < kProgramTypeCount ? kProgramTypeWords[type] : ProgramTypeWords{};
 }
 
 } // namespace rawbpf::inline v0

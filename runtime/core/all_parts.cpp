@@ -4,4 +4,5 @@
 
 // NOLINTNEXTLINE: C's names
 RAWBPF_PARTS(&rawbpf_kprobes, &rawbpf_uprobes, &rawbpf_usdt, &rawbpf_tracepoints, &rawbpf_trampolines, &rawbpf_iterators,
-             &rawbpf_perf_events, &rawbpf_network, &rawbpf_infrared);
+             &rawbpf_perf_events, &rawbpf_network, &rawbpf_infrared, &rawbpf_kernel_types, &rawbpf_struct_ops,
+             &rawbpf_kernel_config);

@@ -12,6 +12,7 @@
 #include "runtime/base/fail.h"
 #include "runtime/kernel/near_names.h"
 #include "runtime/kernel/program_error.h"
+#include "runtime/object/sections.h"
 #include "runtime/symbols/demangle.h"
 
 namespace rawbpf::inline v0 {
@@ -89,6 +90,10 @@ Error explain_refusal(const ObjectSpec &, const ProgramSpec &program, const btf:
 
 Error explain_missing(const ObjectSpec &, const ProgramSpec &program, uint32_t insn, std::string_view, Error error) {
     return in_context(std::move(error), format("{}: instruction {}", name_of(program), insn));
+}
+
+std::string explain_unknown_section(std::string_view section) {
+    return format("section name \"{}\" doesn't say which type of program it holds", section.substr(0, 64));
 }
 
 // No near names, and symbols as the compiler wrote them.

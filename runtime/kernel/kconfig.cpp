@@ -253,4 +253,10 @@ Result<VirtualConfig> virtual_config(const ObjectSpec &spec) {
     return out;
 }
 
+Result<std::vector<std::byte>> running_kconfig_values(const ObjectSpec &spec) {
+    std::string config;
+    if (needs_config(spec)) config = TRY(kernel_config());
+    return kconfig_values(spec, config, TRY(virtual_config(spec)));
+}
+
 } // namespace rawbpf::inline v0

@@ -31,5 +31,7 @@ struct VirtualConfig {
 [[nodiscard]] uint32_t kernel_version_code(std::string_view release, std::string_view version);
 /// The same for this kernel, and the rest of what it has.
 [[nodiscard]] Result<VirtualConfig> virtual_config(const ObjectSpec &spec);
+/// The bytes of the .kconfig map on this kernel. Errors: of those above.
+[[nodiscard]] Result<std::vector<std::byte>> running_kconfig_values(const ObjectSpec &spec);
 
 } // namespace rawbpf::inline v0

@@ -1,6 +1,6 @@
 // What an object needs from the kernel by name: CO-RE relocations, kernel functions and variables, attach targets. Part of the
 // loader. It opens the kernel's BTF when the first of them needs it, and the modules' BTF when the kernel's own doesn't have
-// the name.
+// the name. Its functions are virtual for the linker: a program that makes no KernelSymbols has no code of it (load_parts.h).
 #pragma once
 
 #include <map>
@@ -36,29 +36,33 @@ class KernelSymbols {
     KernelSymbols(const ObjectSpec &spec, const std::string &btf_path) : spec_(&spec), btf_path_(&btf_path) {}
     /// Of another kernel than the running one: by its types alone, without modules and addresses.
     KernelSymbols(const ObjectSpec &spec, const btf::Btf &kernel) : spec_(&spec), given_(&kernel) {}
+    KernelSymbols(const KernelSymbols &) = delete;
+    KernelSymbols &operator=(const KernelSymbols &) = delete;
+    virtual ~KernelSymbols() = default;
 
     /// CO-RE: patches the instructions of the programs with autoload for the target BTF; what isn't there is poisoned, with the
     /// reason noted. Modules are asked when the kernel itself has no type of that name.
-    [[nodiscard]] Result<void> relocate(ObjectSpec &spec);
+    [[nodiscard]] virtual Result<void> relocate(ObjectSpec &spec);
     /// A call of a kernel function (5.13), also of a module's (5.16). A weak one that isn't there, or has other parameters, is
     /// poisoned and noted in the program.
-    [[nodiscard]] Result<void> patch_call(ProgramSpec &program, const Fixup &fixup);
+    [[nodiscard]] virtual Result<void> patch_call(ProgramSpec &program, const Fixup &fixup);
     /// An ld_imm64 of a kernel variable or function: by BTF id where it is typed (5.10), else its address from /proc/kallsyms.
-    [[nodiscard]] Result<void> patch_address(Insn &low, Insn &high, const Fixup &fixup);
+    [[nodiscard]] virtual Result<void> patch_address(Insn &low, Insn &high, const Fixup &fixup);
     /// The BTF id that a tracing program is verified against; "module:function" looks in that module only.
-    [[nodiscard]] Result<AttachTarget> attach_target(const ProgramSpec &program);
+    [[nodiscard]] virtual Result<AttachTarget> attach_target(const ProgramSpec &program);
 
     /// The BTF of the module that a program for many functions names ("fentry.multi/MODULE:PATTERN"), which ids mean nothing
     /// without; 0: none is named.
-    [[nodiscard]] Result<uint32_t> attach_module(const ProgramSpec &program);
+    [[nodiscard]] virtual Result<uint32_t> attach_module(const ProgramSpec &program);
 
     /// By name and kind, in the kernel's types, then in its modules'. Errors: those of opening the kernel's types.
-    [[nodiscard]] Result<std::optional<KernelType>> find(std::string_view name, btf::Kind kind, std::string_view module = {});
-    [[nodiscard]] Result<int> module_fd(ModuleBtf &module) { return modules_->fd_of(module); }
+    [[nodiscard]] virtual Result<std::optional<KernelType>> find(std::string_view name, btf::Kind kind,
+                                                                 std::string_view module = {});
+    [[nodiscard]] virtual Result<int> module_fd(ModuleBtf &module) { return modules_->fd_of(module); }
     /// The running kernel's types. Errors: those of opening them.
-    [[nodiscard]] Result<const btf::Btf *> kernel();
+    [[nodiscard]] virtual Result<const btf::Btf *> kernel();
     /// The object's own types; nullptr: it has none.
-    [[nodiscard]] Result<const btf::Btf *> local();
+    [[nodiscard]] virtual Result<const btf::Btf *> local();
     /// Descriptors of module BTFs that calls of kernel functions refer to by position; empty: there are no such calls.
     [[nodiscard]] const std::vector<int> &fd_array() const { return fd_array_; }
 

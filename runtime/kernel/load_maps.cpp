@@ -18,7 +18,7 @@
 
 #include "asm/map_types.h"
 #include "runtime/base/fail.h"
-#include "runtime/kernel/kconfig.h"
+#include "runtime/kernel/load_parts.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/tail_call.h"
@@ -144,7 +144,7 @@ Result<Map> create(Loading &loading, size_t index) {
     const auto ops = loading.struct_ops.find(index);
     if (ops != loading.struct_ops.end()) {
         kernel = {ops->second.value_type, static_cast<uint32_t>(ops->second.value.size())};
-        if (ops->second.module) kernel.module_btf = TRY(loading.symbols.module_fd(*ops->second.module));
+        if (ops->second.module) kernel.module_btf = TRY(TRY(loading.symbols())->module_fd(*ops->second.module));
     }
     Why why(purpose(spec));
     Result<Map> made = Map::create(spec, loading.object.btf.get(), ops != loading.struct_ops.end() ? &kernel : nullptr);
@@ -165,11 +165,7 @@ Result<Map> make_map(Loading &loading, size_t index) {
     const std::string path = pin ? pin_path(loading, spec) : std::string();
     if (pin)
         if (std::optional<Map> found = TRY(pinned_map(spec, path))) return std::move(*found);
-    if (spec.data_section == ".kconfig") {
-        std::string config;
-        if (needs_config(loading.spec)) config = TRY(kernel_config());
-        spec.contents = TRY(kconfig_values(loading.spec, config, TRY(virtual_config(loading.spec))));
-    }
+    if (spec.data_section == ".kconfig") spec.contents = TRY(kernel_config_part(loading.spec));
     Map map = TRY(create(loading, index));
     if (spec.type == uapi::BPF_MAP_TYPE_ARENA)
         TRY(map_arena(loading, spec, map));
@@ -225,7 +221,7 @@ Result<void> prepare_struct_ops(Loading &loading, std::vector<size_t> &chosen) {
                 return is_chosen(loading, chosen, slot.target) && (map.autocreate || !in_another(slot.target));
             });
         if (!matters) continue;
-        KernelStructOps ops = TRY(find_struct_ops(loading.symbols, map));
+        KernelStructOps ops = TRY(find_struct_ops(*TRY(loading.symbols()), map));
         without_place.insert(without_place.end(), ops.without_place.begin(), ops.without_place.end());
         loading.struct_ops.emplace(i, std::move(ops));
     }

@@ -92,9 +92,10 @@ Result<void> patch(Loading &loading, ProgramSpec &program, const std::vector<Map
             break;
         case Fixup::Kind::kfunc:
         case Fixup::Kind::ksym: {
+            KernelSymbols *symbols = TRY_IN(loading.symbols(), "program {}", program.name);
             Result<void> done = fixup.kind == Fixup::Kind::kfunc
-                                    ? loading.symbols.patch_call(program, fixup)
-                                    : loading.symbols.patch_address(insn, program.insns[fixup.insn + 1], fixup);
+                                    ? symbols->patch_call(program, fixup)
+                                    : symbols->patch_address(insn, program.insns[fixup.insn + 1], fixup);
             if (!done)
                 return Unexpected(explain_missing(loading.spec, program, fixup.insn, fixup.symbol, std::move(done).error()));
             break;
@@ -105,8 +106,7 @@ Result<void> patch(Loading &loading, ProgramSpec &program, const std::vector<Map
 }
 
 // A struct_ops program is verified against the kernel's struct, as one of its members; the same one in all maps that hold it.
-Result<void> place_in_struct_ops(const Loading &loading, const ProgramSpec &program, KernelSymbols &symbols,
-                                 sys::ProgLoadAttr &attr) {
+Result<void> place_in_struct_ops(Loading &loading, const ProgramSpec &program, sys::ProgLoadAttr &attr) {
     const KernelStructOps *place = nullptr;
     bool named = false;
     for (const auto &[index, ops] : loading.struct_ops) {
@@ -118,7 +118,7 @@ Result<void> place_in_struct_ops(const Loading &loading, const ProgramSpec &prog
             place = &ops;
             attr.attach_btf_id = ops.type;
             attr.expected_attach_type = member.index;
-            if (ops.module) attr.attach_prog_fd = static_cast<uint32_t>(TRY(symbols.module_fd(*ops.module)));
+            if (ops.module) attr.attach_prog_fd = static_cast<uint32_t>(TRY(TRY(loading.symbols())->module_fd(*ops.module)));
         }
     }
     if (place) return {};
@@ -160,19 +160,21 @@ Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &progra
             attr.line_info_rec_size = sizeof(LineInfo);
         }
     }
-    if (!loading.symbols.fd_array().empty()) attr.fd_array = sys::reg(loading.symbols.fd_array().data());
+    if (loading.names && !loading.names->fd_array().empty()) attr.fd_array = sys::reg(loading.names->fd_array().data());
     if (program.type == BPF_PROG_TYPE_STRUCT_OPS) {
-        TRY(place_in_struct_ops(loading, program, loading.symbols, attr));
+        TRY(place_in_struct_ops(loading, program, attr));
     } else if (program.needs_attach_btf && takes_target_program(program) && loading.options.target_program >= 0) {
         attr.attach_btf_id = TRY_IN(function_in_program(loading.options.target_program, program.attach_target),
                                     "loading program {}", program.name);
         attr.attach_prog_fd = static_cast<uint32_t>(loading.options.target_program);
     } else if (program.needs_attach_btf) {
-        const AttachTarget target = TRY_IN(loading.symbols.attach_target(program), "loading program {}", program.name);
+        KernelSymbols *symbols = TRY_IN(loading.symbols(), "loading program {}", program.name);
+        const AttachTarget target = TRY_IN(symbols->attach_target(program), "loading program {}", program.name);
         attr.attach_btf_id = target.id;
         attr.attach_prog_fd = target.btf_fd;
     } else if (for_many_functions(program)) {
-        attr.attach_prog_fd = TRY_IN(loading.symbols.attach_module(program), "loading program {}", program.name);
+        KernelSymbols *symbols = TRY_IN(loading.symbols(), "loading program {}", program.name);
+        attr.attach_prog_fd = TRY_IN(symbols->attach_module(program), "loading program {}", program.name);
     }
     return attr;
 }
@@ -255,7 +257,8 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
         if (!again && again.error().os != EPERM)
             if (std::optional<Fd> typed = TRY(retry_with_context_types(loading, program, log))) again = std::move(*typed);
         if (!again) {
-            const Result<const btf::Btf *> types = loading.symbols.kernel();
+            const Result<KernelSymbols *> symbols = loading.symbols(); // types say more, where they can be had
+            const Result<const btf::Btf *> types = symbols ? (*symbols)->kernel() : nullptr;
             return Unexpected(
                 explain_refusal(loading.spec, program, types ? *types : nullptr, std::move(fd).error(), std::move(log)));
         }

@@ -18,8 +18,11 @@
 
 #include <algorithm>
 
+#include "asm/map_types.h"
+#include "asm/program_types.h"
 #include "runtime/base/fail.h"
 #include "runtime/kernel/btf_load.h"
+#include "runtime/kernel/load_parts.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/permission_error.h"
 
@@ -47,17 +50,31 @@ Result<std::vector<size_t>> chosen_programs(const ObjectSpec &spec, const LoadOp
     return chosen;
 }
 
+bool has_struct_ops(const ObjectSpec &spec) {
+    return std::any_of(
+               spec.programs.begin(), spec.programs.end(),
+               [](const ProgramSpec &program) { return program.type == static_cast<uint32_t>(ProgramType::STRUCT_OPS); }) ||
+           std::any_of(spec.maps.begin(), spec.maps.end(),
+                       [](const MapSpec &map) { return map.type == static_cast<uint32_t>(MapType::STRUCT_OPS); });
+}
+
+bool has_core_relocations(const ObjectSpec &spec) {
+    return std::any_of(spec.programs.begin(), spec.programs.end(), [](const ProgramSpec &program) {
+        return program.autoload && (!program.core_relocations.empty() || !program.field_references.empty());
+    });
+}
+
 Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
     std::vector<size_t> chosen = TRY(chosen_programs(spec, options));
     LoadedObject object;
     object.name = spec.name;
     object.notes = spec.notes;
-    Loading loading{spec, options, object, KernelSymbols(spec, options.btf_path), {}, {}, 0, !options.programs.empty(), {}};
-    TRY(prepare_struct_ops(loading, chosen));
+    Loading loading{spec, options, object, {}, {}, 0, !options.programs.empty(), {}, {}};
+    if (has_struct_ops(spec)) TRY(struct_ops_part(loading, chosen));
     const std::vector<bool> needed = TRY(needed_maps(loading, chosen));
     for (ProgramSpec &program : spec.programs) program.autoload = false;
     for (size_t index : chosen) spec.programs[index].autoload = true;
-    TRY(loading.symbols.relocate(spec));
+    if (has_core_relocations(spec)) TRY(TRY(loading.symbols())->relocate(spec));
     if (!spec.btf.empty()) object.btf = load_btf(spec.btf, object.notes);
     if (Result<void> made = make_maps(loading, needed); !made) {
         Error error = std::move(made).error();
@@ -82,6 +99,11 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
 }
 
 } // namespace
+
+Result<KernelSymbols *> Loading::symbols() {
+    if (!names) names = TRY(kernel_types_part(spec, options.btf_path));
+    return names.get();
+}
 
 Map *LoadedObject::find_map(std::string_view wanted) {
     for (Map &map : maps)

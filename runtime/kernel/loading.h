@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,15 @@ struct Loading {
     ObjectSpec &spec;
     const LoadOptions &options;
     LoadedObject &object;
-    KernelSymbols symbols;
     std::vector<int> place;                       ///< spec.maps index -> object.maps index, or kNotLoaded
     std::map<size_t, KernelStructOps> struct_ops; ///< by spec.maps index
     uint32_t arena_offset = 0;                    ///< where in the arena the object's variables start
     bool by_name = false;                         ///< the caller chose the programs
     Pins pins;                                    ///< of maps pinned by name, made here
+    std::unique_ptr<KernelSymbols> names;         ///< nullptr: nothing has asked for it yet
+
+    /// What the object needs from the kernel by name. Errors: unsupported (this program was linked without that part).
+    [[nodiscard]] Result<KernelSymbols *> symbols();
 };
 
 // ---- load_maps.cpp

@@ -286,7 +286,7 @@ bool returned(Case &c) {
     const size_t should = reason.find("should have been in ");
     if (should == std::string_view::npos) return false;
     const std::string_view range = reason.substr(should + sizeof "should have been in " - 1);
-    const std::string_view meaning = program_type_row(c.program.type).returns;
+    const std::string_view meaning = program_type_words(c.program.type).returns;
     c.refusal.hint = format("return a constant of {}{}{}", range.substr(0, range.find_first_of("])") + 1),
                             meaning.empty() ? "" : ": ", meaning);
     return true;

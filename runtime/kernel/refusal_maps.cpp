@@ -17,9 +17,9 @@
 namespace rawbpf::inline v0::refusal {
 namespace {
 
-// Each helper of a row, without the plus.
-template <class See> void each_helper(const MapTypeRow &row, See &&see) {
-    std::string_view rest = row.helpers;
+// Each helper that is for a type, without the plus.
+template <class See> void each_helper(uint32_t type, See &&see) {
+    std::string_view rest = map_type_helpers(type);
     if (rest.starts_with('+')) rest.remove_prefix(1);
     while (!rest.empty()) {
         const size_t blank = rest.find(' ');
@@ -37,7 +37,7 @@ std::string types_of(std::string_view helper) {
     if (is_general(helper) || !helper.starts_with("bpf_")) return out;
     helper.remove_prefix(4);
     for (uint32_t type = 0; type < kMapTypeCount; ++type)
-        each_helper(kMapTypes[type], [&](std::string_view name) {
+        each_helper(type, [&](std::string_view name) {
             if (helper == name) append(out, "{}{}", out.empty() ? "" : " or ", sys::map_type_name(type));
         });
     return out;
@@ -46,9 +46,8 @@ std::string types_of(std::string_view helper) {
 // Those that are for this type; empty where general ones are, too.
 std::string helpers_of(uint32_t type) {
     std::string out;
-    const MapTypeRow &row = map_type_row(type);
-    if (row.helpers.starts_with('+')) return out;
-    each_helper(row, [&](std::string_view name) { append(out, "{}bpf_{}()", out.empty() ? "" : ", ", name); });
+    if (map_type_helpers(type).starts_with('+')) return out;
+    each_helper(type, [&](std::string_view name) { append(out, "{}bpf_{}()", out.empty() ? "" : ", ", name); });
     return out;
 }
 

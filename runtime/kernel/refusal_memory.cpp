@@ -247,7 +247,8 @@ bool context_access(Case &c) {
     const std::optional<int64_t> off = number_after(c.refusal.reason, " off="), size = number_after(c.refusal.reason, " size=");
     if (!off || !size || !c.insn()) return false;
     const ProgramTypeRow &row = program_type_row(c.program.type);
-    const std::string name = !row.shown.empty()     ? std::string(row.shown)
+    const std::string_view shown = program_type_words(c.program.type).shown;
+    const std::string name = !shown.empty()         ? std::string(shown)
                              : !row.context.empty() ? format("struct {}", row.context)
                                                     : std::string("the context");
     c.note(format("{} {} at offset {} of {}", stores(*c.insn()) ? "it writes" : "it reads", bytes(*size), *off, name));

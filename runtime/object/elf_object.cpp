@@ -305,7 +305,8 @@ Result<ObjectSpec> parse_object(Bytes elf, std::string_view name) {
     TRY(read_btf(image, spec));
     TRY(read_maps(image, spec));
     TRY(read_map_slots(image, spec));
-    TRY(read_struct_ops_programs(image, spec));
+    if (std::find(image.roles.begin(), image.roles.end(), Role::struct_ops) != image.roles.end())
+        TRY(read_struct_ops_part(image, spec));
     TRY(read_code_relocations(image, spec));
     TRY(note_data_relocations(image, spec));
     TRY(read_btf_ext(image));

@@ -102,10 +102,11 @@ struct Image {
 [[nodiscard]] Result<void> read_btf(Image &image, ObjectSpec &spec);
 /// spec.maps from .maps, maps, the data sections and .kconfig.
 [[nodiscard]] Result<void> read_maps(Image &image, ObjectSpec &spec);
-/// spec.maps from .struct_ops and its variants, at the end of the list.
+/// spec.maps from .struct_ops and its variants, at the end of the list, and their members that are programs. After the functions
+/// are known.
 [[nodiscard]] Result<void> read_struct_ops(Image &image, ObjectSpec &spec);
-/// Their members that are programs. After the functions are known.
-[[nodiscard]] Result<void> read_struct_ops_programs(Image &image, ObjectSpec &spec);
+/// The same, which a product that links the core may leave out (struct_ops_part.cpp, core/ways.cpp). Errors: unsupported then.
+[[nodiscard]] Result<void> read_struct_ops_part(Image &image, ObjectSpec &spec);
 /// The static initialisers of maps. After the functions are known.
 [[nodiscard]] Result<void> read_map_slots(Image &image, ObjectSpec &spec);
 /// References out of the code: image.code[].refs.

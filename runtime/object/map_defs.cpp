@@ -291,8 +291,7 @@ Result<void> read_maps(Image &image, ObjectSpec &spec) {
     if (image.maps && image.maps->size > 0) TRY(read_typed_maps(image, spec));
     if (image.legacy_maps) TRY(read_legacy_maps(image, spec));
     TRY(read_arena(image, spec));
-    TRY(read_data_maps(image, spec));
-    return read_struct_ops(image, spec);
+    return read_data_maps(image, spec);
 }
 
 Result<void> read_map_slots(Image &image, ObjectSpec &spec) {

@@ -69,9 +69,7 @@ Result<uint32_t> function_member(const Image &image, btf::TypeId id, uint64_t of
     return Image::kNone;
 }
 
-} // namespace
-
-Result<void> read_struct_ops(Image &image, ObjectSpec &spec) {
+Result<void> read_struct_ops_maps(Image &image, ObjectSpec &spec) {
     for (const elf::Section &section : image.elf.sections()) {
         if (image.roles[section.index] != Role::struct_ops) continue;
         const Image::Datasec *datasec = image.find_datasec(section.name);
@@ -120,6 +118,13 @@ Result<void> read_struct_ops_programs(Image &image, ObjectSpec &spec) {
     for (const Image::StructOpsPlace &place : image.struct_ops)
         stable_sort(spec.maps[place.map].slots, [](const MapSpec::Slot &a, const MapSpec::Slot &b) { return a.index < b.index; });
     return {};
+}
+
+} // namespace
+
+Result<void> read_struct_ops(Image &image, ObjectSpec &spec) {
+    TRY(read_struct_ops_maps(image, spec));
+    return read_struct_ops_programs(image, spec);
 }
 
 } // namespace rawbpf::inline v0::object

@@ -50,10 +50,10 @@ bool has_word(std::string_view words, std::string_view name) {
 // Some helpers are for some types of maps alone, and some types for some helpers (asm/map_types.h).
 bool Engine::fits_map(const HelperInfo &helper, const Called &called) {
     if (called.map < 0) return true;
-    const MapTypeRow &row = map_type_row(map_at(spec_, static_cast<uint32_t>(called.map)).type);
+    const std::string_view helpers = map_type_helpers(map_at(spec_, static_cast<uint32_t>(called.map)).type);
     bool special = false; // the helper is for some types
-    for (const MapTypeRow &other : kMapTypes)
-        special |= helper.name != "map_lookup_elem" && helper.name != "map_delete_elem" && has_word(other.helpers, helper.name);
+    for (const std::string_view others : kMapTypeHelpers)
+        special |= helper.name != "map_lookup_elem" && helper.name != "map_delete_elem" && has_word(others, helper.name);
     const MapSpec &map = map_at(spec_, static_cast<uint32_t>(called.map));
     const bool sockets = map.type == uint32_t(MapType::SOCKMAP) || map.type == uint32_t(MapType::SOCKHASH);
     if (sockets && (helper.name == "map_update_elem" || helper.name == "map_delete_elem")) {
@@ -61,8 +61,8 @@ bool Engine::fits_map(const HelperInfo &helper, const Called &called) {
         return refuse("cannot update sockmap in this context; cannot pass map_type {} into func bpf_{}#{}", map.type, helper.name,
                       helper.id);
     }
-    const bool named = has_word(row.helpers, helper.name);
-    if (named || (!special && (row.helpers.empty() || row.helpers.starts_with('+')))) return true;
+    const bool named = has_word(helpers, helper.name);
+    if (named || (!special && (helpers.empty() || helpers.starts_with('+')))) return true;
     return refuse("cannot pass map_type {} into func bpf_{}#{}", map_at(spec_, static_cast<uint32_t>(called.map)).type,
                   helper.name, helper.id);
 }

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-RAWBPF_PARTS(&rawbpf_network); /* and no other way to attach */
+RAWBPF_PARTS(&rawbpf_cgroups, &rawbpf_kernel_types); /* and nothing else */
 
 static void send_some(void) {
     struct sockaddr_in here;

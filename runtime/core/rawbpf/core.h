@@ -48,12 +48,12 @@ void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*rel
 
 /* ---- what the program has of this library ---- */
 
-/** Ways to attach programs. A product has all of them (0.14 MB more than with rawbpf_network alone), unless one of its files
-   names those that it uses, once and outside of functions:
+/** Ways to attach programs, and what only some programs need. A product has all of them, unless one of its files names those that
+   it uses (0.16 MB less with the two below), once and outside of functions:
 
-        RAWBPF_PARTS(&rawbpf_network, &rawbpf_tracepoints);
+        RAWBPF_PARTS(&rawbpf_network, &rawbpf_kernel_types);
 
-   Attaching by another way is then the error unsupported. */
+   What needs another part is then the error unsupported, which names the part. */
 struct rawbpf_part;
 extern const struct rawbpf_part rawbpf_kprobes, /**< kprobe, kretprobe, .multi, .session, ksyscall */
     rawbpf_uprobes,                             /**< uprobe, uretprobe, .multi, .session; functions by symbol */
@@ -62,8 +62,14 @@ extern const struct rawbpf_part rawbpf_kprobes, /**< kprobe, kretprobe, .multi, 
     rawbpf_trampolines,                         /**< tp_btf, fentry, fexit, fmod_ret, fsession, .multi, lsm, freplace */
     rawbpf_iterators,                           /**< iter */
     rawbpf_perf_events,                         /**< perf_event */
-    rawbpf_network,  /**< xdp, tcx, tc, netkit, cgroup, sk_lookup, sk_msg, sk_skb, netfilter, socket ... */
-    rawbpf_infrared; /**< lirc_mode2 */
+    rawbpf_network,       /**< xdp, tcx, tc, netkit, cgroup, sk_lookup, sk_msg, sk_skb, netfilter, socket ... */
+    rawbpf_cgroups,       /**< of these the programs of cgroups alone */
+    rawbpf_interfaces,    /**< of these xdp, tcx, tc and netkit alone */
+    rawbpf_infrared,      /**< lirc_mode2 */
+    rawbpf_kernel_types,  /**< CO-RE; extern functions and variables of the kernel; what fentry, fexit, tp_btf, lsm, iter ... name
+                           */
+    rawbpf_struct_ops,    /**< struct_ops maps; has rawbpf_kernel_types in it */
+    rawbpf_kernel_config; /**< extern variables of the section .kconfig */
 /** The list that RAWBPF_PARTS defines, which ends with NULL. */
 extern const struct rawbpf_part *const rawbpf_parts[];
 /** Defines it. Only for programs that link librawbpf-core.a. */
