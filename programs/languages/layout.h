@@ -51,7 +51,7 @@
 #define LANGUAGE_UNPROVEN 0x4000
 
 /* LanguageProcess.tables: what the table of lines is. */
-#define LANGUAGE_TABLE_OBJECT 0  /* an object with its length at 16 and its bytes from 32 on */
+#define LANGUAGE_TABLE_OBJECT 0  /* an object with its length at `table_head` and its bytes 16 behind that */
 #define LANGUAGE_TABLE_NONE 1    /* there is none; its address tells code objects apart, nevertheless */
 #define LANGUAGE_TABLE_ENTRIES 2 /* entries of one size, whose number the code object has, and an index */
 
@@ -92,6 +92,8 @@ struct LanguageProcess {
     __u16 stride;                ///< of frames that lie one behind the other; 0: they are linked
     __u16 room, room_words;      ///< where in their holder the address is from which their room begins, and its words
     __u16 entries, entry, index; ///< where in a code object: how many (4 bytes); bytes of each; where: the index's address
+    __u16 table_head;            ///< where in a table that is an object its length is
+    __u16 unused[3];
     __u32 tables;                ///< LANGUAGE_TABLE_...
 };
 
@@ -121,7 +123,7 @@ struct LanguageFrames {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(LanguageProcess) == 112 && sizeof(LanguageCode) % 8 == 0);
+static_assert(sizeof(LanguageProcess) == 120 && sizeof(LanguageCode) % 8 == 0);
 /// LANGUAGE_IS_...; 0: it is a tool's own record.
 [[nodiscard]] inline __u32 language_record(const RecordHead &head) {
     return head.user_bytes == LANGUAGE_RECORD ? head.ending : 0;

@@ -60,6 +60,7 @@ struct Layout {
     LanguageProcess process{}; ///< addresses are those of the process it was learnt in
     Groups groups = Groups::each;
     uint32_t text = 0; ///< bytes of a string object in front of its characters, where all are ASCII
+    uint32_t head = 16; ///< bytes of each object in front of what it is
     uint32_t code_size =
         0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
     uint32_t index_bytes = 0; ///< with code_size 0: of an instruction that a position counts

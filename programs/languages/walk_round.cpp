@@ -112,7 +112,7 @@ struct Emit {
 
     /// r9 = bytes of the table, which are in the record then.
     void take_table() const {
-        constexpr int kLength = 16, kData = 32; // of a bytes object
+        constexpr int kData = 16; // behind the length of a bytes object
         const Label taken = g.label("table taken"), entries = g.label("entries"), read = g.label("read the table");
         g.mov(r9, 0);
         g.load<uint32_t>(r1, STATE(process.tables));
@@ -120,7 +120,9 @@ struct Emit {
         of_code<uint64_t>(r7, offsetof(LanguageState, process.table));
         g.load<uint32_t>(r1, STATE(process.tables));
         g.jump_if(r1 == LANGUAGE_TABLE_ENTRIES, entries);
-        g.read_user<uint64_t>(r9, r7 + kLength);
+        g.load<uint16_t>(r1, STATE(process.table_head));
+        g.add(r7, r1);
+        g.read_user<uint64_t>(r9, r7 + 0);
         g.if_(r9 > runtime(LANGUAGE_TABLE_BYTES), [&] { g.mov(r9, LANGUAGE_TABLE_BYTES); });
         g.add(r7, kData);
         g.jump(read);

@@ -1,10 +1,6 @@
 """What the tests of interpreters' own functions share."""
 from harness import *
-
-
-def frames_of(language, sample):
-    """The frames of a sample that are functions of the language, leaf first: "CPython", "PHP", "Ruby"."""
-    return [f for f in sample["user"] if (f["module"] or "").startswith(language)]
+from known_python import frames_of
 
 
 def learnt(r):

@@ -1,50 +1,7 @@
 """Python's own functions in a profile: as many and the same as Python says, with their lines."""
 from harness import *
-from languages import frames_of, learnt
-
-# Generators, a C function that calls back, methods, names that aren't ASCII; then it spins in a known place.
-PROGRAM = '''
-import sys, time, traceback
-
-class Tree:
-    def __init__(self, depth):
-        self.depth = depth
-
-    def walk(self):
-        if self.depth == 0:
-            return spin()
-        return Tree(self.depth - 1).walk()
-
-
-def généré(n):
-    for i in range(n):
-        yield sum(sorted([3, 1, 2],
-                         key=lambda v: by_key(v)))
-
-
-def by_key(v):
-    if v == 2:
-        return Tree(
-            3).walk()
-    return v
-
-
-def spin():
-    for frame in traceback.extract_stack():
-        print(frame.lineno, frame.name, flush=True)
-    end = time.monotonic() + 1.5
-    while time.monotonic() < end:
-        pass
-    raise SystemExit
-
-
-def main():
-    for value in généré(2):
-        print(value)
-
-
-main()
-'''
+from known_python import SPINS, frames_of, said_by, spinning, spins_as_said
+from languages import learnt
 
 
 def pythons():
@@ -68,24 +25,16 @@ def script_frames(sample):
 def python_functions_and_lines_are_those_that_python_says():
     script = path("known.py")
     with open(script, "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+        file.write(SPINS)
     seen = 0
     for python in pythons():
         out = path("known.json")
         r = learnt(run("profile", "-F", "199", "-f", "json", "-o", out, "--", python, script))
-        said = [line.split(" ", 1) for line in r.out.splitlines() if line[:1].isdigit()]
-        lines, records = [json.loads(line) for line in open(out, encoding="utf-8")], []
-        for sample in lines:
-            frames = script_frames(sample) if sample["type"] == "sample" else []
-            if frames and (frames[0]["symbol"] or "").endswith("spin"): # not what it calls to say where it is
-                records.append(frames)
-        assert len(records) >= 25, (python, len(records), r.err)
-        right = 0
-        for frames in records:
-            names = [f["symbol"].split(".")[-1] for f in reversed(frames)]
-            files = {f["file"] for f in frames}
-            right += names == [name for _, name in said] and [f["line"] for f in reversed(frames)][:-1] == [int(line) for line, _ in said][:-1] and files == {script}
-        assert right == len(records), (python, right, len(records), [[(f["symbol"], f["line"]) for f in record] for record in (records[0], records[-1])], said)
+        said, lines = said_by(r.out), rows("known.json")
+        stacks = spinning(lines)
+        assert len(stacks) >= 25, (python, len(stacks), r.err)
+        wrong = [frames for frames in stacks if not spins_as_said(frames, said, script)]
+        assert not wrong, (python, len(wrong), len(stacks), [(f["symbol"], f["line"]) for f in wrong[0]], said)
         ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
         # While it starts, it imports: native and Python's stacks change between two instructions.
         assert ledger["merged"] + ledger["one_more"] >= 0.95 * sum(ledger.values()), ledger
@@ -97,7 +46,7 @@ def python_functions_and_lines_are_those_that_python_says():
 def one_side_of_pythons_stacks_alone():
     script = path("known.py")
     with open(script, "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+        file.write(SPINS)
     for option, has, hasnt in (("--native", "_PyEval_EvalFrameDefault", "by_key"), ("--language", "by_key", "list_sort")):
         r = run("profile", option, "-F", "199", "-f", "folded", "--command-output", "stderr", "--", "/usr/bin/python3", script)
         assert r.code == 0, r.err
@@ -168,7 +117,7 @@ def pythons_waits_have_its_functions():
 def a_capture_has_pythons_names():
     script, capture = path("known.py"), path("known.rbpf")
     with open(script, "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+        file.write(SPINS)
     r = run("profile", "-F", "199", "--record", capture, "--", "/usr/bin/python3", script)
     assert r.code == 0, r.err
     os.remove(script)

@@ -12,16 +12,25 @@
 namespace rawbpf::inline v0::languages::cpython {
 namespace {
 
-// Of every object, and of types (Include/object.h, the same since 2.7 on 64 bits).
-constexpr uint64_t kType = 8, kBasicSize = 32, kMembers = 240;
 constexpr uint64_t kMemberBytes = 40, kMemberOffset = 16; // PyMemberDef
-constexpr uint64_t kLength = 16;                          // of a string, and of bytes
 
 constexpr uint64_t kStateWords = 64; // of a thread state that may lead to a frame
 constexpr uint64_t kHopWords = 8;    // of what lies in between
 constexpr uint64_t kFrameWords = 13; // of a frame: code and caller
 constexpr size_t kLeastFrames = 3, kMostFrames = 512;
-constexpr uint64_t kMostCode = 1 << 20; // bytes of a function's instructions
+constexpr uint64_t kMostCode = 1 << 24; // bytes of a function's instructions
+
+/// Where each object has its type, and types what they say (Include/object.h, the same since 2.7 on 64 bits but for the head).
+struct Objects {
+    uint64_t head; // bytes in front of what an object is; 32 where there is no lock of the interpreter (3.13)
+    [[nodiscard]] uint64_t type() const { return head - 8; }
+    [[nodiscard]] uint64_t length() const { return head; } // of a string, of bytes, of a code object's instructions
+    [[nodiscard]] uint64_t bytes() const { return head + 16; }
+    [[nodiscard]] uint64_t basic_size() const { return head + 16; } // of a type, as the next two
+    [[nodiscard]] uint64_t item_size() const { return head + 24; }
+    [[nodiscard]] uint64_t members() const { return head + 224; }
+};
+constexpr Objects kHeads[] = {{16}, {32}};
 
 struct Slots {
     int64_t from, to; // bytes from the thread pointer: where its thread-specific values may be
@@ -47,11 +56,17 @@ struct Way {
 
 class Learning {
   public:
-    Learning(Memory &memory, const Build &build) : memory_(memory), build_(build) {}
+    Learning(Memory &memory, const Build &build) : memory_(memory), build_(build) {
+        for (const Objects &one : kHeads) {
+            objects = one;
+            of_code = members(build.code_type);
+            if (of_code.contains("co_filename")) break;
+        }
+    }
 
     [[nodiscard]] std::map<std::string, uint32_t, std::less<>> members(uint64_t type) {
         std::map<std::string, uint32_t, std::less<>> out;
-        const uint64_t table = memory_.word(type + kMembers).value_or(0);
+        const uint64_t table = memory_.word(type + objects.members()).value_or(0);
         for (uint64_t i = 0; table != 0 && i < 64; ++i) {
             const uint64_t at = table + i * kMemberBytes;
             const uint64_t name = memory_.word(at).value_or(0), offset = memory_.word(at + kMemberOffset).value_or(UINT64_MAX);
@@ -62,7 +77,7 @@ class Learning {
     }
 
     [[nodiscard]] bool is_code(uint64_t object) {
-        return object >= Pages::kPage && object % 8 == 0 && memory_.word(object + kType) == build_.code_type;
+        return object >= Pages::kPage && object % 8 == 0 && memory_.word(object + objects.type()) == build_.code_type;
     }
     [[nodiscard]] static uint64_t untagged(uint64_t word) { return word & ~uint64_t{7}; }
 
@@ -121,21 +136,26 @@ class Learning {
         return out;
     }
 
+    Objects objects{};
+    std::map<std::string, uint32_t, std::less<>> of_code; // PyCode_Type's members
+
   private:
     Memory &memory_;
     const Build &build_;
 };
 
-// The word of a frame that lies within its code's instructions, in every frame.
-std::optional<uint32_t> position_of(Memory &memory, const Chain &chain, uint64_t code_size) {
+// The word of a frame that lies within its code's instructions, in every frame. These end the code object, which says how many it
+// has: what else a frame points at may lie right behind.
+std::optional<uint32_t> position_of(Memory &memory, const Chain &chain, uint64_t code_size, uint64_t unit, uint64_t length) {
     for (uint32_t at = 0; at < LANGUAGE_WINDOW - 8; at += 8) {
         size_t within = 0, functions = 0;
         for (size_t i = 0; i < chain.frames.size(); ++i) {
             if (chain.codes[i] == 0) continue;
             ++functions;
-            const auto word = memory.word(chain.frames[i] + at);
-            // 3.11 begins one instruction early.
-            if (word && *word + 2 >= chain.codes[i] + code_size && *word < chain.codes[i] + code_size + kMostCode) ++within;
+            const auto word = memory.word(chain.frames[i] + at), units = memory.word(chain.codes[i] + length);
+            if (!word || !units) break;
+            const uint64_t begin = chain.codes[i] + code_size, bytes = std::min(*units, kMostCode) * unit;
+            within += *word + unit >= begin && *word < begin + bytes; // 3.11 begins one instruction early
         }
         if (functions > 0 && within == functions) return at;
     }
@@ -143,19 +163,18 @@ std::optional<uint32_t> position_of(Memory &memory, const Chain &chain, uint64_t
 }
 
 // 3.10 counts instructions, and its type doesn't say where. Of all frames but the leaf's the instruction is a call.
-std::optional<uint32_t> index_of(Memory &memory, const Chain &chain, uint32_t code_text) {
+std::optional<uint32_t> index_of(Memory &memory, const Objects &objects, const Chain &chain, uint32_t code_text) {
     constexpr uint8_t kCalls[] = {131, 141, 142, 161}; // CALL_FUNCTION, _KW, _EX, CALL_METHOD (Include/opcode.h)
-    constexpr uint64_t kData = 32;                     // of a bytes object
     for (uint32_t at = 40; at + 4 <= LANGUAGE_WINDOW - 8; at += 4) {
         size_t calls = 0, callers = 0;
         for (size_t i = 1; i < chain.frames.size(); ++i) {
             const auto index = memory.word32(chain.frames[i] + at);
             const auto code = memory.word(chain.codes[i] + code_text);
-            const auto length = code ? memory.word(*code + kLength) : std::nullopt;
+            const auto length = code ? memory.word(*code + objects.length()) : std::nullopt;
             ++callers;
             if (!index || !length || uint64_t{*index} * 2 + 2 > *length) continue;
             uint8_t opcode = 0;
-            if (memory.read(*code + kData + uint64_t{*index} * 2, std::as_writable_bytes(std::span(&opcode, 1))))
+            if (memory.read(*code + objects.bytes() + uint64_t{*index} * 2, std::as_writable_bytes(std::span(&opcode, 1))))
                 calls += std::find(std::begin(kCalls), std::end(kCalls), opcode) != std::end(kCalls);
         }
         if (callers > 0 && calls * 4 >= callers * 3) return at; // others wait in an import, a with, a for
@@ -164,18 +183,18 @@ std::optional<uint32_t> index_of(Memory &memory, const Chain &chain, uint32_t co
 }
 
 // Where a string's characters begin: behind them, at its length, is a zero, and none is in front.
-std::optional<uint32_t> text_of(Memory &memory, const Chain &chain, uint32_t file) {
-    for (const uint32_t at : {40u, 48u, 56u, 64u}) {
+std::optional<uint32_t> text_of(Memory &memory, const Objects &objects, const Chain &chain, uint32_t file) {
+    for (const uint64_t at : {objects.head + 24, objects.head + 32}) {
         size_t right = 0, functions = 0;
         for (const uint64_t code : chain.codes) {
             if (code == 0) continue;
             ++functions;
             const uint64_t object = memory.word(code + file).value_or(0);
-            const auto length = memory.word(object + kLength);
+            const auto length = memory.word(object + objects.length());
             const auto text = memory.text(object + at, 4096);
             right += length && text && *length > 0 && text->size() == *length;
         }
-        if (functions > 0 && right == functions) return at;
+        if (functions > 0 && right == functions) return static_cast<uint32_t>(at);
     }
     return std::nullopt;
 }
@@ -185,10 +204,10 @@ std::optional<uint32_t> text_of(Memory &memory, const Chain &chain, uint32_t fil
 std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint64_t thread_pointer,
                             std::span<const LanguageProcess> refuted, std::string &why) {
     Learning learning(memory, build);
-    const auto of_code = learning.members(build.code_type);
+    const Objects &objects = learning.objects;
     const auto member = [&](std::string_view name) -> std::optional<uint32_t> {
-        const auto at = of_code.find(name);
-        return at == of_code.end() || at->second >= LANGUAGE_CODE_BYTES - 8 ? std::nullopt : std::optional(at->second);
+        const auto at = learning.of_code.find(name);
+        return at == learning.of_code.end() || at->second >= LANGUAGE_CODE_BYTES - 8 ? std::nullopt : std::optional(at->second);
     };
     const auto file = member("co_filename"), line = member("co_firstlineno");
     auto name = member("co_qualname");
@@ -230,8 +249,10 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     process.code_bytes = std::max({*name, *file, *line, *table}) + 8;
     out.frames = best.functions;
 
-    const auto size = memory.word(build.code_type + kBasicSize);
-    const auto position = size && *size < 1024 ? position_of(memory, best, *size) : std::nullopt;
+    // Where instructions are part of the object (3.11), it is one of variable size.
+    const auto size = memory.word(build.code_type + objects.basic_size()), unit = memory.word(build.code_type + objects.item_size());
+    const auto position =
+        size && *size < 1024 && unit == 2 ? position_of(memory, best, *size, *unit, objects.length()) : std::nullopt;
     if (position) {
         out.code_size = static_cast<uint32_t>(*size);
         process.position = static_cast<uint16_t>(*position);
@@ -239,7 +260,7 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
         process.position = static_cast<uint16_t>(of_frame.at("f_lasti")); // counts bytes, to 3.9
         out.index_bytes = 1;
     } else if (const auto at = member("co_code"); at && build.version == 0) {
-        const auto index = index_of(memory, best, *at);
+        const auto index = index_of(memory, objects, best, *at);
         if (!index) {
             why = "no word of its frames counts their functions' instructions";
             return std::nullopt;
@@ -250,12 +271,14 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
         why = "no word of its frames lies in their functions' instructions";
         return std::nullopt;
     }
-    const auto text = text_of(memory, best, *file);
+    const auto text = text_of(memory, objects, best, *file);
     if (!text) {
         why = "its strings are laid out in a way that isn't known";
         return std::nullopt;
     }
     out.text = *text;
+    out.head = static_cast<uint32_t>(objects.head);
+    process.table_head = static_cast<uint16_t>(objects.length());
 
     const uint32_t minor = build.version >> 16 & 0xff;
     const bool has_shims = build.version >= 0x030c0000;

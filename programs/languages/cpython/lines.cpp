@@ -7,8 +7,6 @@
 namespace rawbpf::inline v0::languages::cpython {
 namespace {
 
-constexpr size_t kLength = 16, kState = 32;
-
 void append_character(std::string &out, uint32_t c) {
     if (!symbols::append_utf8(out, c)) out += "\ufffd"; // half of a surrogate pair
 }
@@ -83,10 +81,11 @@ uint32_t by_pairs(Bytes table, bool ranges, int64_t line, uint64_t offset) {
 
 } // namespace
 
-std::optional<std::string> string_of(Bytes object, uint32_t text) {
-    if (object.size() < kState + 4) return std::nullopt;
-    const auto length = load<uint64_t>(object.data() + kLength);
-    const auto state = load<uint32_t>(object.data() + kState);
+std::optional<std::string> string_of(Bytes object, uint32_t head, uint32_t text) {
+    const size_t at_state = size_t{head} + 16; // behind its length and its hash
+    if (object.size() < at_state + 4) return std::nullopt;
+    const auto length = load<uint64_t>(object.data() + head);
+    const auto state = load<uint32_t>(object.data() + at_state);
     if (length > UINT32_MAX) return std::nullopt;
     // The kind (1, 2 or 4 bytes a character), compact and ASCII follow `interned`, whose width grew from 2 to 16 bits in 3.14.
     for (const unsigned shift : {2u, 16u}) {
@@ -94,7 +93,7 @@ std::optional<std::string> string_of(Bytes object, uint32_t text) {
         const bool compact = state >> (shift + 3) & 1, ascii = state >> (shift + 4) & 1;
         if (!compact || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1)) continue;
         size_t at = text;
-        if (!ascii) at = text + (text >= 48 ? 24 : 16); // and its UTF-8, which may be elsewhere
+        if (!ascii) at = text + (text >= head + 32 ? 24 : 16); // and its UTF-8, which may be elsewhere
         if (at >= object.size()) return length == 0 ? std::optional(std::string()) : std::nullopt;
         const size_t count = std::min<size_t>(length, (object.size() - at) / kind);
         std::string out;

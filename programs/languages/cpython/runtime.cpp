@@ -29,7 +29,7 @@ std::string describe_it(const Interpreter &file, const Layout &layout) {
 Function function(const LanguageCode &code, Bytes table, const Layout &layout) {
     const auto text = [&](const __u8 *bytes, uint32_t size) {
         const Bytes object(reinterpret_cast<const std::byte *>(bytes), std::min<size_t>(size, LANGUAGE_TEXT_BYTES));
-        return string_of(object, layout.text).value_or("");
+        return string_of(object, layout.head, layout.text).value_or("");
     };
     Function out;
     out.name = text(code.name, code.name_bytes);

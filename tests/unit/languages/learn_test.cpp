@@ -16,15 +16,18 @@ using Made = test::MadeMemory;
 constexpr uint64_t kBase = Made::kBase, kSize = Made::kSize;
 
 struct Shape { // where an interpreter has what
-    uint64_t slot, first, second, code, previous, position, size, name, file, line, table, text;
+    uint64_t slot, first, second, code, previous, position, size, name, file, line, table, text, head = 16;
 };
 
 constexpr uint64_t kTypes = kBase + 0x1000, kNames = kBase + 0x2000, kThread = kBase + 0x4000, kState = kBase + 0x6000,
                    kBetween = kBase + 0x7000, kFrames = kBase + 0x8000, kCodes = kBase + 0x10000, kTexts = kBase + 0x20000;
 
+constexpr uint64_t kUnits = 40; // of each function's instructions
+
 void build(Made &memory, const Shape &shape, unsigned frames) {
-    memory.put(kTypes + 32, shape.size);
-    memory.put(kTypes + 240, kNames);
+    memory.put(kTypes + shape.head + 16, shape.size);
+    memory.put(kTypes + shape.head + 24, uint64_t{2}); // bytes of a unit
+    memory.put(kTypes + shape.head + 224, kNames);
     const std::pair<const char *, uint64_t> members[] = {
         {"co_filename", shape.file}, {"co_name", shape.name}, {"co_firstlineno", shape.line}, {"co_linetable", shape.table}};
     uint64_t at = kNames, text = kNames + 0x400;
@@ -41,10 +44,14 @@ void build(Made &memory, const Shape &shape, unsigned frames) {
         const uint64_t frame = kFrames + i * 0x100, code = kCodes + i * 0x400, file = kTexts + i * 0x100;
         memory.put(frame + shape.code, code);
         memory.put(frame + shape.previous, i + 1 < frames ? frame + 0x100 : 0);
+        // What lies close behind the function's instructions isn't a position.
+        for (uint64_t word = 0; word < 88; word += 8)
+            if (word != shape.code && word != shape.previous) memory.put(frame + word, code + shape.size + 2 * kUnits + word);
         memory.put(frame + shape.position, code + shape.size + 2 * i);
-        memory.put(code + 8, kTypes);
+        memory.put(code + shape.head - 8, kTypes);
+        memory.put(code + shape.head, kUnits);
         memory.put(code + shape.file, file);
-        memory.put(file + 16, 5);
+        memory.put(file + shape.head, 5);
         memory.put_text(file + shape.text, "/x.py");
     }
 }
@@ -63,7 +70,8 @@ TEST_CASE("learn: words are found wherever a build has them") {
     const Shape shapes[] = {
         {792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48},         // 3.11
         {808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40},  // 3.13
-        {0x180, 16, UINT64_MAX, 40, 64, 16, 160, 96, 24, 48, 88, 40}, // none that there is
+        {808, 72, UINT64_MAX, 0, 8, 56, 216, 136, 128, 84, 152, 56, 32}, // 3.13 without a lock
+        {0x180, 16, UINT64_MAX, 40, 64, 16, 160, 96, 24, 48, 88, 40},    // none that there is
     };
     for (const Shape &shape : shapes) {
         Made memory;
@@ -80,6 +88,8 @@ TEST_CASE("learn: words are found wherever a build has them") {
         CHECK(layout->process.file == shape.file);
         CHECK(layout->process.line == shape.line);
         CHECK(layout->text == shape.text);
+        CHECK(layout->head == shape.head);
+        CHECK(layout->process.table_head == shape.head);
         CHECK(layout->frames == 6);
         // A way that didn't agree with native stacks isn't given again.
         const auto other = learnt(memory, why, std::span(&layout->process, 1));

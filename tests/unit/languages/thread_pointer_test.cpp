@@ -39,6 +39,29 @@ TEST_CASE("thread pointer: a block that says its own address twice, in memory wi
         CHECK(!found(pages, other));
 }
 
+TEST_CASE("thread pointer: arm64's block, by glibc's table of the thread's blocks") {
+    constexpr std::string_view kMaps = "00010000-00012000 rw-p 00000000 00:00 0 \n";
+    test::MadeMemory pages;
+    const auto block = [&](uint64_t at, uint64_t table, uint64_t entries, uint64_t changes, uint64_t first) {
+        pages.put(at, table);
+        pages.put(at + 8, 0);
+        pages.put(table - 16, entries);
+        pages.put(table, changes);
+        pages.put(table + 16, first);
+    };
+    block(0x10100, 0x11100, 0, 1, 0x10110);       // no entries
+    block(0x10200, 0x11200, 15, 1, 0x10208);      // a block within the two words
+    block(0x10300, 0x11300, 15, 1, 0x90000000);   // far away
+    block(0x10400, 0x11400, 15, 1 << 30, 0x10410); // changed too often
+    block(0x10500, 0x11504, 15, 1, 0x10510);      // no address of words
+    block(0x10600, 0x11600, 15, 1, 0x10610);
+    pages.put(0x10608, 1); // the second word is taken
+    CHECK(!found(pages, kMaps, Arch::arm64));
+    block(0x11740, 0x10800, 15, 1, 0x11750);
+    CHECK(found(pages, kMaps, Arch::arm64) == 0x11740);
+    CHECK(!found(pages, kMaps, Arch::riscv64));
+}
+
 #ifdef __x86_64__
 TEST_CASE("thread pointer: this process's own first thread") {
     if (test::kSanitized) SKIP("a sanitizer's memory has other blocks in front");
