@@ -1,6 +1,7 @@
 // A compiler may put the seldom parts of the evaluation function elsewhere, without a symbol (Debian's python3.11 has 13 KB of
 // it). They are found by jumps: where the function jumps into the middle of code of its own entry in .eh_frame, that is a part of
-// it. A jump to a beginning is a call in tail position. Debian's arm64 builds of 3.11 have no such part: no branch leaves the function.
+// it. A jump to a beginning is a call in tail position. Debian's arm64 builds of 3.11 have no such part: no branch leaves the
+// function.
 #include "programs/languages/exports.h"
 
 #include <algorithm>

@@ -10,6 +10,9 @@
 //                                                        v
 //                                                       code: name, file, first line, table of lines, owner
 //
+// A thread that runs several interpreters has a list for each. Their thread states are in lists of their own, which `others`
+// leads to; those of this thread are walked, too, and behind each list's frames are two words more (LANGUAGE_IS_LIST).
+//
 // Frames that lie one behind the other have a stride in the place of `previous`, and the last hop's word, their holder, says
 // where they end; the outermost of these is no function's.
 //
@@ -30,7 +33,9 @@
 #define LANGUAGE_FRAMES 128        /* of a stack; deeper ones lose their outermost */
 #define LANGUAGE_NEW_CODES 32      /* that are sent with one stack; others wait for the next */
 #define LANGUAGE_HOPS 3            /* from the first word to the first frame */
+#define LANGUAGE_OTHERS 3          /* lists of frames that a thread has beside its first */
 #define LANGUAGE_WINDOW 128        /* bytes of a frame that are looked at */
+#define LANGUAGE_NEIGHBOURS 512    /* bytes of frames that are read at once, where these lie close to each other */
 #define LANGUAGE_CODE_BYTES 256    /* of a code object */
 #define LANGUAGE_TEXT_BYTES 256    /* of a name or a file's path, with the object's head */
 #define LANGUAGE_TABLE_BYTES 16384 /* of a table of lines, with its index */
@@ -45,6 +50,8 @@
 #define LANGUAGE_LINES 16    /* a frame's position points at what has the line's number; the word has that number */
 #define LANGUAGE_BASE 32     /* positions count from the word at `base` in the code object; else from the object */
 #define LANGUAGE_MARK_FAR 64 /* `mark` is where in a frame the address of the mark's byte is */
+#define LANGUAGE_NEAR 128    /* a frame's caller mostly lies close in front of it */
+#define LANGUAGE_SEVERAL 256 /* threads of this process may have several lists of frames: `others` */
 
 /* LanguageProcess.flags, and then RecordHead.ending: how its frames belong to the native ones isn't proven yet, so such stacks
    are sent each time and not counted: what is made of one now may differ from what is made of its like later. */
@@ -64,6 +71,8 @@
 #define LANGUAGE_MARK(word) ((word) >> 56)
 #define LANGUAGE_POSITION_MASK 0x00ffffffffffffffull
 #define LANGUAGE_IS_THREAD 0xff /* a mark: word 0 is the thread pointer, and there are no frames */
+#define LANGUAGE_IS_LIST                                                                                                         \
+    0xfe /* a mark: a list ends here; word 0 is the last word's holder, or, behind one hop, its last frame's address */
 
 #ifdef __cplusplus
 namespace rawbpf::inline v0 {
@@ -72,8 +81,9 @@ namespace rawbpf::inline v0 {
 /// How the frames of a process are found; a value of the map language_processes, whose key is its number (u32).
 struct LanguageProcess {
     __u64 start;              ///< bytes from the thread pointer to the first word, or its address
+    __u64 others;             ///< where the first of the lists of thread states is; 0: unknown
     __u64 none;               ///< an address that stands for no code: a frame between two groups; 0: there are no such
-    __u32 flags;              ///< LANGUAGE_LEARN, LANGUAGE_BY_THREAD
+    __u32 flags;              ///< LANGUAGE_LEARN, LANGUAGE_BY_THREAD ...
     __u32 hops;               ///< of `hop`
     __u32 hop[LANGUAGE_HOPS]; ///< each: bytes from where a word points to the next word
     __u32 window;             ///< bytes of a frame that hold what is wanted, 1 to LANGUAGE_WINDOW - 1
@@ -93,8 +103,11 @@ struct LanguageProcess {
     __u16 room, room_words;      ///< where in their holder the address is from which their room begins, and its words
     __u16 entries, entry, index; ///< where in a code object: how many (4 bytes); bytes of each; where: the index's address
     __u16 table_head;            ///< where in a table that is an object its length is
-    __u16 unused[3];
-    __u32 tables;                ///< LANGUAGE_TABLE_...
+    __u16 other_next, other_first;  ///< where in what has a list of thread states the next one is, and the list's first
+    __u16 state_next, state_thread; ///< where in a thread state the next one is, and the thread: its pointer less `thread_less`
+    __u16 thread_less;
+    __u32 tables; ///< LANGUAGE_TABLE_...
+    __u32 unused;
 };
 
 /// A record: what a number stands for. The bytes of `table` that there are end it.
@@ -123,7 +136,7 @@ struct LanguageFrames {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(LanguageProcess) == 120 && sizeof(LanguageCode) % 8 == 0);
+static_assert(sizeof(LanguageProcess) == 136 && sizeof(LanguageCode) % 8 == 0);
 /// LANGUAGE_IS_...; 0: it is a tool's own record.
 [[nodiscard]] inline __u32 language_record(const RecordHead &head) {
     return head.user_bytes == LANGUAGE_RECORD ? head.ending : 0;

@@ -2,6 +2,7 @@
 //
 //      recognise   a file that is mapped: is it one of mine? Then what it exports, and which of its functions evaluate
 //      learn       a process that runs it: which words lead to a thread's frames, and which of a frame say what
+//      others      a process with several interpreters: where a thread's other lists of frames are
 //      function    a code object as the program sent it: name, file, table of lines
 //      part        a frame of the list: a function, the end of a group (merge.h), or neither
 //      line        a position in a function
@@ -60,6 +61,8 @@ struct Layout {
     LanguageProcess process{}; ///< addresses are those of the process it was learnt in
     Groups groups = Groups::each;
     uint32_t text = 0; ///< bytes of a string object in front of its characters, where all are ASCII
+    bool stacked =
+        false; ///< what ends a list of frames (LANGUAGE_IS_LIST) is an address on the native stack: inner lists have lower ones
     uint32_t head = 16; ///< bytes of each object in front of what it is
     uint32_t code_size =
         0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
@@ -101,6 +104,9 @@ struct Runtime {
     std::optional<Interpreter> (*recognise)(const elf::Elf &file, Bytes bytes);
     /// As of now; none of the ways that are refuted. nullopt: `why` says what is missing (half a sentence).
     std::optional<Layout> (*learn)(Memory &memory, const Lesson &lesson, std::string &why);
+    /// Where a thread's other lists of frames are, where it runs several interpreters, into a layout with the process's
+    /// addresses. False: it has none, or they weren't found. nullptr: threads have one list.
+    bool (*others)(Memory &memory, const Lesson &lesson, Layout &layout);
     /// "CPython 3.11.2", up to the first colon, and what was learnt.
     std::string (*describe)(const Interpreter &file, const Layout &layout);
     /// `code`: as far as `table`, which is given apart.

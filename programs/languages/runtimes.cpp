@@ -36,6 +36,7 @@ std::optional<uint64_t> bias_of(std::span<const elf::Segment> code, uint64_t sta
 LanguageProcess moved(LanguageProcess process, uint64_t bias) {
     if ((process.flags & LANGUAGE_BY_THREAD) == 0) process.start += bias;
     if (process.none != 0) process.none += bias;
+    if (process.others != 0) process.others += bias;
     return process;
 }
 

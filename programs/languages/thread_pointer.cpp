@@ -30,15 +30,16 @@ std::optional<Region> anonymous_region(std::string_view line) {
 /// x86-64: the first word and the third are the block's own address.
 bool names_itself(Memory &memory, uint64_t at) { return memory.word(at) == at && memory.word(at + 16) == at; }
 
-/// arm64: the first word leads to glibc's table of the thread's blocks (dtv), the second is nobody's. In front of the table is how
-/// many entries it has, its first word counts how often it was changed, and its entry 1 is the block right behind these two words.
+/// arm64: the first word leads to glibc's table of the thread's blocks (dtv), the second is nobody's. In front of the table is
+/// how many entries it has, its first word counts how often it was changed, and its entry 1 is the block right behind these two
+/// words.
 bool has_table(Memory &memory, uint64_t at) {
     constexpr uint64_t kMostEntries = 1 << 16, kMostChanges = 1 << 24, kFarthest = 1 << 20;
     const uint64_t table = memory.word(at).value_or(0);
     if (table < Pages::kPage || table % 8 != 0 || memory.word(at + 8) != 0) return false;
     const auto entries = memory.word(table - 16), changes = memory.word(table), block = memory.word(table + 16);
-    return entries && changes && block && *entries > 0 && *entries <= kMostEntries && *changes <= kMostChanges && *block >= at + 16 &&
-           *block - at < kFarthest;
+    return entries && changes && block && *entries > 0 && *entries <= kMostEntries && *changes <= kMostChanges &&
+           *block >= at + 16 && *block - at < kFarthest;
 }
 
 } // namespace

@@ -47,6 +47,89 @@ void find_end(Code &f) {
     });
 }
 
+/// From what the first word is, in r7, to the first frame; 0: there is none. r0 to r5 are gone.
+void follow_hops(Code &f) {
+    for (int hop = 0; hop < LANGUAGE_HOPS; ++hop) {
+        const Label there = f.label("there");
+        f.load<uint32_t>(r1, STATE(process.hops));
+        f.jump_if(r1 <= runtime(hop), there);
+        f.jump_if(r7 == 0, there);
+        f.store<uint64_t>(STATE(holder), r7);
+        f.load<uint32_t>(r1, language_state(offsetof(LanguageState, process.hop) + static_cast<size_t>(hop) * 4));
+        f.add(r7, r1);
+        f.read_user<uint64_t>(r7, r7 + 0);
+        f.bind(there);
+    }
+}
+
+/// r7 = the word that `where` (u16, of the process) names in what is at r7. r0 to r5 are gone.
+void read_at(Code &f, size_t where) {
+    f.load<uint16_t>(r1, language_state(where));
+    f.add(r7, r1);
+    f.read_user<uint64_t>(r7, r7 + 0);
+}
+
+/// One step of the search for the thread's other states: a state, or the next list of states.
+void search_round(Code &g) {
+    const Label list = g.label("next states"), next = g.label("next state"), out = g.label("all states"), more = g.label("more");
+    g.load<uint64_t>(r7, STATE(other_state));
+    g.jump_if(r7 == 0, list);
+    g.load<uint64_t>(r8, STATE(first));
+    g.jump_if(r7 == r8, next);
+    read_at(g, offsetof(LanguageState, process.state_thread));
+    g.load<uint64_t>(r8, STATE(thread));
+    g.load<uint16_t>(r1, STATE(process.thread_less));
+    g.sub(r8, r1);
+    g.jump_if(r7 != r8, next);
+    g.load<uint64_t>(r7, STATE(other_state));
+    follow_hops(g);
+    g.jump_if(r7 == 0, next);
+    g.load<uint32_t>(r8, STATE(waiting));
+    g.jump_if(r8 >= LANGUAGE_OTHERS, out);
+    g.mov(r1, r8);
+    g.lsh(r1, 4);
+    g.add(r1, r6);
+    g.store<uint64_t>(r1 + runtime(offsetof(LanguageState, others)), r7);
+    g.load<uint64_t>(r2, STATE(holder));
+    g.store<uint64_t>(r1 + runtime(offsetof(LanguageState, others) + 8), r2);
+    g.add(r8, 1);
+    g.store<uint32_t>(STATE(waiting), r8);
+    g.bind(next);
+    g.load<uint64_t>(r7, STATE(other_state));
+    read_at(g, offsetof(LanguageState, process.state_next));
+    g.store<uint64_t>(STATE(other_state), r7);
+    g.jump(more);
+    g.bind(list);
+    g.load<uint64_t>(r7, STATE(other));
+    g.jump_if(r7 == 0, out);
+    read_at(g, offsetof(LanguageState, process.other_first));
+    g.store<uint64_t>(STATE(other_state), r7);
+    g.load<uint64_t>(r7, STATE(other));
+    read_at(g, offsetof(LanguageState, process.other_next));
+    g.store<uint64_t>(STATE(other), r7);
+    g.jump(more);
+    g.bind(out);
+    g.break_();
+    g.bind(more);
+}
+
+/// The thread's other states, whose frames wait. r0 to r5, r7 are gone.
+void find_others(Code &f, const Slot &state) {
+    constexpr int kMostStates = 256; // that are looked at
+    f.load<uint64_t>(r7, STATE(process.others));
+    f.read_user<uint64_t>(r7, r7 + 0);
+    f.store<uint64_t>(STATE(other), r7);
+    f.store<uint64_t>(STATE(other_state), 0);
+    f.load<uint64_t>(r7, STATE(holder));
+    f.store<uint64_t>(STATE(end), r7); // of frames that lie one behind the other, which these don't
+    f.bpf_loop(kMostStates, state, [&](Code &g) {
+        g.load<uint64_t>(r6, r2);
+        search_round(g);
+    });
+    f.load<uint64_t>(r7, STATE(end));
+    f.store<uint64_t>(STATE(holder), r7);
+}
+
 } // namespace
 
 LanguageWalk::LanguageWalk(Builder &b, const Programs &programs)
@@ -101,6 +184,7 @@ void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings
     f.and_(r1, LANGUAGE_BY_THREAD);
     f.if_(r1 != 0, [&] {
         load_thread_pointer(f, programs_.arch);
+        f.store<uint64_t>(STATE(thread), r1);
         f.add(r7, r1);
         f.load<uint32_t>(r2, STATE(process.flags));
         f.and_(r2, LANGUAGE_LEARN);
@@ -112,20 +196,21 @@ void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings
             f.jump(listed);
         });
     });
+    f.store<uint64_t>(STATE(window_at), 0);
+    f.store<uint32_t>(STATE(waiting), 0);
     f.read_user<uint64_t>(r7, r7 + 0);
-    for (int hop = 0; hop < LANGUAGE_HOPS; ++hop) {
-        const Label there = f.label("there");
-        f.load<uint32_t>(r1, STATE(process.hops));
-        f.jump_if(r1 <= runtime(hop), there);
-        f.jump_if(r7 == 0, there);
-        f.store<uint64_t>(STATE(holder), r7);
-        f.load<uint32_t>(r1, language_state(offsetof(LanguageState, process.hop) + static_cast<size_t>(hop) * 4));
-        f.add(r7, r1);
-        f.read_user<uint64_t>(r7, r7 + 0);
-        f.bind(there);
-    }
+    f.store<uint64_t>(STATE(first), r7);
+    follow_hops(f);
+    f.store<uint64_t>(STATE(frame), r7);
+    f.load<uint32_t>(r1, STATE(process.flags));
+    f.and_(r1, LANGUAGE_SEVERAL);
+    f.if_(r1 != 0, [&] {
+        find_others(f, state);
+        f.load<uint64_t>(r1, STATE(frame));
+        f.if_(r1 == 0, [&] { emit_next_list(f, listed); });
+    });
+    f.load<uint64_t>(r7, STATE(frame));
     f.if_(r7 != 0, [&] {
-        f.store<uint64_t>(STATE(frame), r7);
         find_end(f);
         f.bpf_loop(LANGUAGE_FRAMES, state, [&](Code &g) {
             g.load<uint64_t>(r6, r2);

@@ -32,7 +32,49 @@ struct Emit {
         g.load<T>(dst, r1 + runtime(static_cast<int64_t>(read)));
     }
     template <class T> void of_frame(WritableReg dst, size_t where) const {
-        load_at<T>(dst, where, offsetof(LanguageState, window), LANGUAGE_WINDOW - 1);
+        g.load<uint16_t>(r1, at(where));
+        g.and_(r1, LANGUAGE_WINDOW - 1);
+        g.load<uint32_t>(r0, STATE(within));
+        g.and_(r0, LANGUAGE_NEIGHBOURS - 1);
+        g.add(r1, r0);
+        g.add(r1, r6);
+        g.load<T>(dst, r1 + runtime(offsetof(LanguageState, window)));
+    }
+
+    /// The frame at r7 into the window. Where callers lie close in front of it, these are read with it: as much as ends where the
+    /// frame does, but nothing of the page in front, which may not be there. Jumps to `out` if it can't be read.
+    void read_frame(Label out) const {
+        const Label alone = g.label("alone"), read = g.label("read"), there = g.label("frame");
+        g.load<uint32_t>(r9, STATE(process.window));
+        g.and_(r9, LANGUAGE_WINDOW - 1);
+        g.load<uint32_t>(r1, STATE(process.flags));
+        g.and_(r1, LANGUAGE_NEAR);
+        g.jump_if(r1 == 0, alone);
+        g.mov(r1, r7);
+        g.load<uint64_t>(r2, STATE(window_at));
+        g.sub(r1, r2);
+        g.mov(r2, LANGUAGE_NEIGHBOURS);
+        g.sub(r2, r9);
+        g.jump_if(r1 <= r2, there);
+        g.mov(r8, r7);
+        g.sub(r8, r2);
+        g.mov(r1, r7);
+        g.and_(r1, -4096);
+        g.jump_if(r8 >= r1, read);
+        g.mov(r8, r1);
+        g.bind(read);
+        g.store<uint64_t>(STATE(window_at), r8);
+        g.call(helper::probe_read_user, STATE(window), LANGUAGE_NEIGHBOURS, r8);
+        g.mov(r1, r7);
+        g.sub(r1, r8);
+        g.jump_if(r0 == 0, there);
+        g.bind(alone);
+        g.store<uint64_t>(STATE(window_at), 0);
+        g.call(helper::probe_read_user, STATE(window), r9, r7);
+        g.jump_if(r0 != 0, out);
+        g.mov(r1, 0);
+        g.bind(there);
+        g.store<uint32_t>(STATE(within), r1);
     }
     template <class T> void of_code(WritableReg dst, size_t where) const {
         load_at<T>(dst, where, offsetof(LanguageState, object), LANGUAGE_CODE_BYTES - 1);
@@ -222,10 +264,7 @@ struct Emit {
     /// One frame, whose address is in r7. Breaks behind the last.
     void round() const {
         const Label known = g.label("known"), seen = g.label("seen"), listed = g.label("listed"), out = g.label("out");
-        g.load<uint32_t>(r2, STATE(process.window));
-        g.and_(r2, LANGUAGE_WINDOW - 1);
-        g.call(helper::probe_read_user, STATE(window), r2, r7);
-        g.jump_if(r0 != 0, out);
+        read_frame(out);
         of_frame<uint64_t>(r7, offsetof(LanguageState, process.code));
         g.and_(r7, -8); // a tag
         g.store<uint64_t>(STATE(id), 0);
@@ -268,13 +307,33 @@ struct Emit {
         g.bind(listed);
         add_words();
         find_next();
-        g.store<uint64_t>(STATE(frame), r2);
-        const Label more = g.label("more");
-        g.jump_if(r2 != 0, more);
+        const Label next = g.label("next"), more = g.label("more"), end = g.label("end");
+        g.jump_if(r2 != 0, next);
         g.bind(out);
+        g.load<uint32_t>(r1, STATE(process.flags));
+        g.and_(r1, LANGUAGE_SEVERAL);
+        g.jump_if(r1 == 0, end);
+        end_list();
+        emit_next_list(g, end);
+        g.jump(more);
+        g.bind(end);
         g.store<uint64_t>(STATE(frame), 0);
         g.break_();
+        g.bind(next);
+        g.store<uint64_t>(STATE(frame), r2);
         g.bind(more);
+    }
+
+    /// The two words behind a list, whose last frame was walked.
+    void end_list() const {
+        const Label near = g.label("one hop");
+        g.load<uint64_t>(r3, STATE(frame));
+        g.load<uint32_t>(r1, STATE(process.hops));
+        g.jump_if(r1 <= 1, near);
+        g.load<uint64_t>(r3, STATE(holder));
+        g.bind(near);
+        g.load_imm64(r2, uint64_t{LANGUAGE_IS_LIST} << 56);
+        append();
     }
 
     /// r9 = the state and as many bytes more as the place of a number in `recent` is behind its beginning.
@@ -387,13 +446,18 @@ struct Emit {
         g.rsh(r2, 8);
         g.lsh(r3, 56);
         g.or_(r2, r3);
+        g.load<uint64_t>(r3, STATE(id));
+        append();
+    }
+
+    /// r3 and r2, if there is room. r1 to r5, r8, r9 are gone.
+    void append() const {
         g.load<uint32_t>(r8, STATE(words));
         const Label full = g.label("full");
         g.jump_if(r8 > runtime(kMostWords - 2), full);
         g.mov(r9, r8);
         g.lsh(r9, 3);
         g.add(r9, r6);
-        g.load<uint64_t>(r3, STATE(id));
         g.store<uint64_t>(r9 + runtime(offsetof(LanguageState, frames.words)), r3);
         g.store<uint64_t>(r9 + runtime(offsetof(LanguageState, frames.words) + 8), r2);
         if (how.numbers) mix_words();
@@ -406,5 +470,20 @@ struct Emit {
 } // namespace
 
 void emit_language_round(Code &g, const LanguageRound &how) { Emit{g, how}.round(); }
+
+void emit_next_list(Code &g, Label none) {
+    g.load<uint32_t>(r1, STATE(waiting));
+    g.jump_if(r1 == 0, none);
+    g.sub(r1, 1);
+    g.store<uint32_t>(STATE(waiting), r1);
+    static_assert(LANGUAGE_OTHERS == 3);
+    g.and_(r1, LANGUAGE_OTHERS);
+    g.lsh(r1, 4);
+    g.add(r1, r6);
+    g.load<uint64_t>(r2, r1 + runtime(offsetof(LanguageState, others)));
+    g.store<uint64_t>(STATE(frame), r2);
+    g.load<uint64_t>(r2, r1 + runtime(offsetof(LanguageState, others) + 8));
+    g.store<uint64_t>(STATE(holder), r2);
+}
 
 } // namespace rawbpf::inline v0

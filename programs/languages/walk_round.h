@@ -21,9 +21,14 @@ struct LanguageState {
     uint64_t id;          // of its code
     uint64_t holder, end; // of frames that lie one behind the other
     uint32_t words, sent, pid, whole;
-    uint64_t window[LANGUAGE_WINDOW / 8 + 1];     // a frame; a word more, which the verifier takes to be reachable
-    uint64_t object[LANGUAGE_CODE_BYTES / 8 + 1]; // a code object, likewise
-    uint32_t which, unused;                       // of the CPU's
+    uint64_t thread;                          // its pointer
+    uint64_t first, other, other_state;       // the thread state that was walked first; where the search for others is
+    uint64_t others[2 * LANGUAGE_OTHERS + 2]; // of each list that waits: its first frame, its holder
+    uint32_t waiting, within;                 // lists; where in the window the frame is
+    uint64_t window_at;                       // the address of the window's bytes; 0: it has one frame
+    uint64_t window[(LANGUAGE_NEIGHBOURS + LANGUAGE_WINDOW) / 8 + 1]; // a word more, which the verifier takes to be reachable
+    uint64_t object[LANGUAGE_CODE_BYTES / 8 + 1];                     // a code object, likewise
+    uint32_t which, unused;                                           // of the CPU's
     LanguageFrames frames;
     uint64_t recent[LANGUAGE_RECENT]; // numbers; looking for one here costs a tenth of the map's lookup
     LanguageCode code;
@@ -41,6 +46,8 @@ struct LanguageRound {
     bool wakes;         ///< LanguageWalk::Programs
     bool numbers;       ///< LanguageFrames::number is wanted
 };
+/// The next list that waits becomes the one that is walked; jumps to `none` if there is none. r1 to r3 are gone.
+void emit_next_list(Code &g, Label none);
 /// One frame, whose address is in r7; r6 the state. Breaks behind the last.
 void emit_language_round(Code &g, const LanguageRound &how);
 

@@ -25,6 +25,8 @@ namespace {
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
 constexpr int kMostTries = 200;
 constexpr uint64_t kFirstLookNs = 5'000'000, kLastLookNs = 1'000'000'000; // between two looks, each time twice as long
+constexpr int kFailed = 10;                // tries without a way, before those that were refuted are tried again
+constexpr int kMostSearches = 20;          // of a process, for threads' other lists of frames
 constexpr int kTriesOfALook = 4;           // a list that is read while its process runs on leads astray
 constexpr size_t kSearched = 1024;         // pages, for a thread
 constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is believed
@@ -95,6 +97,7 @@ void Scripts::put(uint32_t pid, const Process &process) {
     if (build.layout) {
         value = moved(build.layout->process, process.bias);
         if (unproven(build)) value.flags |= LANGUAGE_UNPROVEN;
+        if (process.several) value.flags |= LANGUAGE_SEVERAL;
     } else {
         value.flags = LANGUAGE_LEARN | LANGUAGE_BY_THREAD;
     }
@@ -157,7 +160,11 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
     auto layout =
         build.file.runtime->learn(memory, {build.file, process.bias, kHostArch, thread_pointer, build.refuted}, build.why);
     build.learning_ns += sys::monotonic_ns() - began_ns;
-    if (!layout) return false;
+    if (!layout) {
+        // A way may have been refuted for a reason that has passed: interpreters that were just being made.
+        if (++build.failed % kFailed == 0) build.refuted.clear();
+        return false;
+    }
     layout->process = moved(layout->process, -process.bias);
     // The process runs on: a chain that was there for a moment leads somewhere else the next time.
     const LanguageProcess before = build.seen.value_or(LanguageProcess{});
@@ -178,6 +185,30 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
     return true;
 }
 
+/// A thread that runs several interpreters has functions that evaluate for each, and the program walked the frames of one: from
+/// now on it walks those of all. False: it does so already, or there are no others.
+bool Scripts::find_others(uint32_t pid, Process &process, uint64_t now_ns) {
+    Build &build = *builds_[process.module];
+    if (process.several || !build.file.runtime->others || process.searches >= kMostSearches ||
+        now_ns < process.searched_ns + kTryAgainNs)
+        return false;
+    process.searched_ns = now_ns;
+    ++process.searches;
+    sys::Because why("whether a process has several interpreters, whose frames are in lists of their own");
+    const auto maps = sys::read_file(format("/proc/{}/maps", pid));
+    auto pages = ProcessPages::open(pid);
+    if (!maps || !pages) return false; // it has ended
+    Memory memory(*pages);
+    const auto thread = find_thread_pointer(memory, *maps, kHostArch);
+    Layout layout = *build.layout;
+    if (!thread || !build.file.runtime->others(memory, {build.file, process.bias, kHostArch, *thread, {}}, layout)) return false;
+    layout.process.others -= process.bias;
+    build.layout = std::move(layout);
+    process.several = true;
+    publish(pid, process);
+    return true;
+}
+
 /// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for. While it is new, stacks
 /// that don't agree stay native: false.
 bool Scripts::judge(uint32_t module, Build &build, Merged how) {
@@ -186,6 +217,7 @@ bool Scripts::judge(uint32_t module, Build &build, Merged how) {
     build.astray += how == Merged::astray;
     if (build.judged < kSoonest || build.astray * 2 < build.judged) return how != Merged::astray;
     build.refuted.push_back(build.layout->process);
+    build.failed = 0;
     build.layout.reset();
     for (auto &[pid, its] : processes_)
         if (its.module == module) publish(pid, its);
@@ -245,6 +277,31 @@ void Scripts::search(Build &build, uint32_t module, const std::vector<FrameLocat
     }
 }
 
+/// The frames in `words`, leaf first: where there are several lists, the inner one first. Without addresses on the native stack
+/// that is the one walked last: a thread's pointer leads to its first interpreter, and others come by age.
+void Scripts::take_list(const Build &build, uint32_t module, std::span<const uint64_t> words) {
+    list_.clear();
+    lists_.clear();
+    for (size_t i = 0; i + 1 < words.size(); i += 2) {
+        const uint64_t id = words[i];
+        if (LANGUAGE_MARK(words[i + 1]) == LANGUAGE_IS_LIST) {
+            lists_.push_back({build.layout->stacked ? id : UINT64_MAX - lists_.size(), std::move(list_)});
+            list_.clear();
+            continue;
+        }
+        const auto function = functions_.find(id);
+        const Part part =
+            build.file.runtime->part(*build.layout, function == functions_.end() ? nullptr : &function->second, id, words[i + 1]);
+        const uint32_t number = part.hidden ? 0 : place(build, module, id, words[i + 1]);
+        list_.push_back({number, part.ends_group, part.hidden});
+    }
+    if (lists_.empty()) return;
+    lists_.push_back({UINT64_MAX, std::move(list_)}); // the last one was cut
+    std::stable_sort(lists_.begin(), lists_.end(), [](const List &a, const List &b) { return a.ends < b.ends; });
+    list_.clear();
+    for (const List &one : lists_) list_.insert(list_.end(), one.frames.begin(), one.frames.end());
+}
+
 void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns,
                     std::vector<FrameLocation> &native) {
     if (!on()) return;
@@ -258,15 +315,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
     if (!process->second.walked || now_ns < process->second.walked_ns) return; // its program had only native frames to send
     const bool cut = words.size() >= 2 * LANGUAGE_FRAMES;
-    list_.clear();
-    for (size_t i = 0; i + 1 < words.size(); i += 2) {
-        const uint64_t id = words[i];
-        const auto function = functions_.find(id);
-        const Part part =
-            build.file.runtime->part(*build.layout, function == functions_.end() ? nullptr : &function->second, id, words[i + 1]);
-        const uint32_t number = part.hidden ? 0 : place(build, process->second.module, id, words[i + 1]);
-        list_.push_back({number, part.ends_group, part.hidden});
-    }
+    take_list(build, process->second.module, words);
     if (build.file.evaluates.empty()) {
         if (rooted && !cut && build.search.stacks() < kMostSearched) search(build, process->second.module, native);
         return;
@@ -289,6 +338,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         });
     ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : astray_);
     cut_ += cut;
+    if (how == Merged::astray && rooted && !cut && find_others(pid, process->second, now_ns)) return;
     if (rooted && !cut && !judge(process->second.module, build, how)) return; // of others the sides may differ for other reasons
     if (!merged_.empty()) native.swap(merged_);
 }

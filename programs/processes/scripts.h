@@ -79,7 +79,7 @@ class Scripts {
         std::vector<LanguageProcess> refuted;    ///< ways to the frames that didn't agree with native stacks
         languages::EvaluationSearch search;      ///< for the function that evaluates, if the file doesn't say it
         uint32_t judged = 0, astray = 0;         ///< stacks since it was learnt
-        int tries = 0;
+        int tries = 0, failed = 0;               ///< in a row, since the last way was refuted
         uint64_t look_ns = 0, look_every_ns = 0; ///< look(): not before, and how long after that
         uint64_t learning_ns = 0;                ///< that the tries took
         std::string why;                         ///< it isn't learnt
@@ -90,6 +90,13 @@ class Scripts {
         bool walked = false;     ///< the program knows how
         uint64_t walked_ns = 0;  ///< since then
         uint64_t tried_ns = 0;
+        bool several = false; ///< its threads may have several lists of frames, which are walked
+        int searches = 0;     ///< for these
+        uint64_t searched_ns = 0;
+    };
+    struct List { ///< of a thread's frames, of which it has several
+        uint64_t ends;
+        std::vector<languages::ListFrame> frames;
     };
     struct Position {
         uint64_t id;
@@ -104,6 +111,8 @@ class Scripts {
     [[nodiscard]] bool judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
     bool learn_from(languages::ProcessPages &pages, Process &process, uint64_t thread_pointer);
+    bool find_others(uint32_t pid, Process &process, uint64_t now_ns);
+    void take_list(const Build &build, uint32_t module, std::span<const uint64_t> words);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
     void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
@@ -121,6 +130,7 @@ class Scripts {
     // of one stack
     std::vector<bool> evaluates_;
     std::vector<languages::ListFrame> list_;
+    std::vector<List> lists_;
     std::vector<uint64_t> offsets_;
     std::vector<FrameLocation> merged_;
 };

@@ -37,7 +37,7 @@ def by_key(v):
 def spin():
     for frame in traceback.extract_stack():
         print(frame.lineno, frame.name, flush=True)
-    end = time.monotonic() + 1.5
+    end = time.monotonic() + float((sys.argv[1:] or ["1.5"])[0])
     while time.monotonic() < end:
         pass
     raise SystemExit
@@ -95,6 +95,43 @@ for turn in range(140):
     main() if turn == 0 or turn > 60 else None
     rest(3)
 '''
+# Three interpreters in one thread, one in another.
+SEVERAL = r"""
+import time
+try:
+    import _interpreters as interpreters # 3.13
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+INNER = '''
+import time
+def spin():
+    end = time.process_time() + 0.8
+    while time.process_time() < end:
+        pass
+def inner():
+    spin()
+inner()
+'''
+BETWEEN = f'''
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+def between():
+    interpreters.run_string(interpreters.create(), {INNER!r})
+between()
+'''
+
+
+def outer(depth):
+    if depth:
+        return outer(depth - 1)
+    interpreters.run_string(interpreters.create(), BETWEEN)
+
+
+outer(2)
+"""
 
 
 def said_by(out):
@@ -143,3 +180,17 @@ def stacks_once_learnt(lines, language="CPython"):
     first = next((i for i, frames in enumerate(stacks) if frames), len(stacks))
     assert len(stacks) - first >= 40 and first <= len(stacks) // 3, (len(stacks), first)
     return stacks[first:]
+
+
+def assert_several(lines):
+    """Of a profile of SEVERAL: until it was seen that there are others, stacks are native; then each has all functions in their order."""
+    stacks = [frames_of("CPython", sample) for sample in lines if sample["type"] == "sample"]
+    stacks = stacks[next(i for i, frames in enumerate(stacks) if len(frames) > 4):]
+    stacks = [[frame["symbol"] for frame in reversed(frames)] for frames in stacks if frames and frames[0]["symbol"] == "spin"]
+    assert len(stacks) >= 40, len(stacks)
+    whole = ["<module>", "outer", "outer", "outer", "<module>", "between", "<module>", "inner", "spin"]
+    wrong = [names for names in stacks if names != whole]
+    assert not wrong, (len(wrong), len(stacks), wrong[0])
+    ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
+    assert ledger["astray"] <= 0.2 * sum(ledger.values()), ledger
+    return f"{len(stacks)} samples"

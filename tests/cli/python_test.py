@@ -1,6 +1,6 @@
 """Python's own functions in a profile: as many and the same as Python says, with their lines."""
 from harness import *
-from known_python import SPINS, frames_of, said_by, spinning, spins_as_said
+from known_python import SEVERAL, SPINS, assert_several, frames_of, said_by, spinning, spins_as_said
 from languages import learnt
 
 
@@ -40,6 +40,24 @@ def python_functions_and_lines_are_those_that_python_says():
         assert ledger["merged"] + ledger["one_more"] >= 0.95 * sum(ledger.values()), ledger
         seen += 1
     assert seen
+
+
+@test
+def interpreters_in_one_thread_are_one_stack():
+    script = path("several.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(SEVERAL)
+    tried = 0
+    for python in pythons():
+        if run(python, "-c", "import sys; sys.exit(sys.version_info < (3, 8))", binary=None).code != 0:
+            continue # has no module for it
+        r = learnt(run("profile", "-F", "199", "-f", "json", "-o", path("several.json"), "--", python, script))
+        try:
+            assert_several(rows("several.json"))
+        except AssertionError as error:
+            raise AssertionError(python, r.err[-600:]) from error
+        tried += 1
+    assert tried
 
 
 @test

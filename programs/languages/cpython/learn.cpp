@@ -219,6 +219,13 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
         return std::nullopt;
     }
 
+    // Py_GIL_DISABLED: from 3.14 on a frame's position lies in its thread's own copy of the instructions.
+    if (objects.head != kHeads[0].head && build.version >= 0x030e0000) {
+        why = "a free-threaded Python from 3.14 on gives each thread its own copies of the functions, and which position in them is "
+              "which line isn't known here";
+        return std::nullopt;
+    }
+
     std::vector<Way> ways = learning.ways(thread_pointer, slots(arch));
     std::erase_if(ways, [&](const Way &way) {
         return std::any_of(refuted.begin(), refuted.end(), [&](const LanguageProcess &other) { return way.is(other); });
@@ -250,7 +257,8 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     out.frames = best.functions;
 
     // Where instructions are part of the object (3.11), it is one of variable size.
-    const auto size = memory.word(build.code_type + objects.basic_size()), unit = memory.word(build.code_type + objects.item_size());
+    const auto size = memory.word(build.code_type + objects.basic_size()),
+               unit = memory.word(build.code_type + objects.item_size());
     const auto position =
         size && *size < 1024 && unit == 2 ? position_of(memory, best, *size, *unit, objects.length()) : std::nullopt;
     if (position) {
@@ -283,7 +291,10 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     const uint32_t minor = build.version >> 16 & 0xff;
     const bool has_shims = build.version >= 0x030c0000;
     out.groups = has_shims ? Groups::shims : minor == 11 ? Groups::marked : Groups::each;
-    process.mark = 68; // of 3.11: is_entry; of others nobody asks
+    // The last frame of a list is a shim, and lies on the native stack as the evaluation's words do that a second hop leads from.
+    out.stacked = has_shims || process.hops > 1;
+    if (out.code_size != 0) process.flags |= LANGUAGE_NEAR; // since 3.11 they are on a stack of their own
+    process.mark = 68;                                      // of 3.11: is_entry; of others nobody asks
     process.none = has_shims ? build.none : 0;
     process.window = std::max<uint32_t>({process.code + 8u, process.previous + 8u, process.position + 8u, process.mark + 1u});
     if (process.window >= LANGUAGE_WINDOW || process.code_bytes >= LANGUAGE_CODE_BYTES) {

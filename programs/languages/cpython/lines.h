@@ -18,7 +18,8 @@
 
 namespace rawbpf::inline v0::languages::cpython {
 
-/// A string object's text as UTF-8, as much as there is of it; unprintable bytes stay. `head`, `text`: Layout's. nullopt: it isn't one.
+/// A string object's text as UTF-8, as much as there is of it; unprintable bytes stay. `head`, `text`: Layout's. nullopt: it
+/// isn't one.
 [[nodiscard]] std::optional<std::string> string_of(Bytes object, uint32_t head, uint32_t text);
 
 enum class LineTable : uint8_t { locations, ranges, pairs };

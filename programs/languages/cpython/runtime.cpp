@@ -5,6 +5,7 @@
 #include "programs/languages/cpython/learn.h"
 #include "programs/languages/cpython/lines.h"
 #include "programs/languages/cpython/recognise.h"
+#include "programs/languages/cpython/states.h"
 
 namespace rawbpf::inline v0::languages::cpython {
 namespace {
@@ -55,6 +56,6 @@ uint32_t line(const Layout &layout, const Function &function, uint64_t word) {
 
 } // namespace
 
-const Runtime kRuntime = {"Python", "", recognise, learn_here, describe_it, function, part, line};
+const Runtime kRuntime = {"Python", "", recognise, learn_here, learn_others, describe_it, function, part, line};
 
 } // namespace rawbpf::inline v0::languages::cpython

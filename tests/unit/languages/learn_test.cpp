@@ -56,11 +56,12 @@ void build(Made &memory, const Shape &shape, unsigned frames) {
     }
 }
 
-std::optional<Layout> learnt(Made &memory, std::string &why, std::span<const LanguageProcess> refuted = {}) {
+std::optional<Layout> learnt(Made &memory, std::string &why, std::span<const LanguageProcess> refuted = {},
+                             uint32_t version = 0x030b02f0) {
     Memory reader(memory);
     cpython::Build of;
     of.code_type = kTypes;
-    of.version = 0x030b02f0;
+    of.version = version;
     return cpython::learn(reader, of, Arch::x86_64, kThread, refuted, why);
 }
 
@@ -68,8 +69,8 @@ std::optional<Layout> learnt(Made &memory, std::string &why, std::span<const Lan
 
 TEST_CASE("learn: words are found wherever a build has them") {
     const Shape shapes[] = {
-        {792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48},         // 3.11
-        {808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40},  // 3.13
+        {792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48},            // 3.11
+        {808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40},     // 3.13
         {808, 72, UINT64_MAX, 0, 8, 56, 216, 136, 128, 84, 152, 56, 32}, // 3.13 without a lock
         {0x180, 16, UINT64_MAX, 40, 64, 16, 160, 96, 24, 48, 88, 40},    // none that there is
     };
@@ -99,6 +100,16 @@ TEST_CASE("learn: words are found wherever a build has them") {
         else
             CHECK(why.find("agree") != why.npos);
     }
+}
+
+TEST_CASE("learn: from 3.14 on a build without a lock has copies of functions, which aren't read") {
+    const Shape shape{808, 72, UINT64_MAX, 0, 8, 56, 216, 136, 128, 84, 152, 56, 32};
+    Made memory;
+    build(memory, shape, 6);
+    std::string why;
+    CHECK(learnt(memory, why, {}, 0x030d0ff0));
+    CHECK_FALSE(learnt(memory, why, {}, 0x030e0af0));
+    CHECK(why.find("free-threaded") != why.npos);
 }
 
 TEST_CASE("learn: stacks of two functions prove nothing") {

@@ -49,11 +49,11 @@ TEST_CASE("thread pointer: arm64's block, by glibc's table of the thread's block
         pages.put(table, changes);
         pages.put(table + 16, first);
     };
-    block(0x10100, 0x11100, 0, 1, 0x10110);       // no entries
-    block(0x10200, 0x11200, 15, 1, 0x10208);      // a block within the two words
-    block(0x10300, 0x11300, 15, 1, 0x90000000);   // far away
+    block(0x10100, 0x11100, 0, 1, 0x10110);        // no entries
+    block(0x10200, 0x11200, 15, 1, 0x10208);       // a block within the two words
+    block(0x10300, 0x11300, 15, 1, 0x90000000);    // far away
     block(0x10400, 0x11400, 15, 1 << 30, 0x10410); // changed too often
-    block(0x10500, 0x11504, 15, 1, 0x10510);      // no address of words
+    block(0x10500, 0x11504, 15, 1, 0x10510);       // no address of words
     block(0x10600, 0x11600, 15, 1, 0x10610);
     pages.put(0x10608, 1); // the second word is taken
     CHECK(!found(pages, kMaps, Arch::arm64));
