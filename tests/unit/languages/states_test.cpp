@@ -9,8 +9,8 @@ using namespace rawbpf::languages;
 
 namespace {
 
-constexpr uint64_t kBase = test::MadeMemory::kBase, kThread = kBase + 0x8000, kRuntime = kBase + 0x1000, kBias = 0x400, kSlot = 0x318,
-                   kHead = 40, kNextInterpreter = 7560, kFirst = 7600, kThreadOf = 152;
+constexpr uint64_t kBase = test::MadeMemory::kBase, kThread = kBase + 0x8000, kRuntime = kBase + 0x1000, kBias = 0x400,
+                   kSlot = 0x318, kHead = 40, kNextInterpreter = 7560, kFirst = 7600, kThreadOf = 152;
 
 /// A state {before, next, interpreter}, of the thread with that pointer.
 void put_state(test::MadeMemory &memory, uint64_t at, uint64_t before, uint64_t next, uint64_t interpreter, uint64_t thread) {
