@@ -221,9 +221,7 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
 
     // Py_GIL_DISABLED: from 3.14 on a frame's position lies in its thread's own copy of the instructions.
     if (objects.head != kHeads[0].head && build.version >= 0x030e0000) {
-        why = "a free-threaded Python from 3.14 on gives each thread its own copies of the functions, and which position in them "
-              "is "
-              "which line isn't known here";
+        why = "free-threaded builds from 3.14 on give each thread its own copies of functions, whose lines aren't known here";
         return std::nullopt;
     }
 
