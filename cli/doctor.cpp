@@ -79,8 +79,9 @@ const Command kDoctor{
         "profile will show. Of a process doctor also says which language's runtime it has, whether a profile shows the functions "
         "of that language (for Python, doctor learns from the process where its functions' frames are, as a profile does), and "
         "who "
-        "names the code that was made at run time, and, if the process has published an OpenTelemetry context, its attributes "
-        "and the keys that profile --label knows. doctor looks for a FILE without a slash as the dynamic linker or the shell "
+        "names the code that was made at run time; if the process has published an OpenTelemetry context, its attributes "
+        "and the keys that profile --label knows; and of a Go program whether its goroutines' labels can be had. doctor looks "
+        "for a FILE without a slash as the dynamic linker or the shell "
         "would. The exit status is "
         "then 1 if a file couldn't be read, 3 if privileges are missing.",
     .options = kOptions,

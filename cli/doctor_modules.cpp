@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/object_file.h"
 #include "programs/doctor/context.h"
+#include "programs/doctor/goroutines.h"
 #include "programs/doctor/module.h"
 #include "programs/doctor/runtime.h"
 #include "programs/usdt/binary.h"
@@ -53,6 +54,7 @@ struct Examination {
         const std::string root = format("/proc/{}/root", pid);
         std::vector<doctor::Module> modules;
         std::vector<doctor::Runtime> runtimes;
+        std::vector<doctor::Goroutines> goroutines;
         size_t anonymous = 0;
         for (const symbols::Region &region : maps.regions) {
             // Of a file in memory it is seen below whether it is a program, as profile sees it.
@@ -77,6 +79,9 @@ struct Examination {
                                                      names ? &*names : nullptr, root));
             auto runtime = doctor::examine_runtime(pid, region, mapped->binary.elf(), mapped->binary.bytes());
             if (runtime) runtimes.push_back(std::move(*runtime));
+            auto by_go =
+                doctor::examine_goroutines(memory ? region.path : region.file(), mapped->binary.elf(), mapped->binary.bytes());
+            if (by_go) goroutines.push_back(std::move(*by_go));
         }
         const doctor::CompiledNames compiled = doctor::compiled_names(pid, maps, anonymous);
         doctor::settle_runtimes(runtimes, compiled.any);
@@ -84,11 +89,13 @@ struct Examination {
             if (!text.empty()) text += '\n';
             append_process_text(text, pid, modules, anonymous, compiled.text);
             for (const doctor::Runtime &runtime : runtimes) append_runtime_text(text, runtime);
+            for (const doctor::Goroutines &one : goroutines) append_goroutines_text(text, one);
             doctor::append_context_text(text, static_cast<uint32_t>(pid));
         } else {
             for (const doctor::Module &module : modules) append_module_json(text, module, pid);
             for (const doctor::Runtime &runtime : runtimes) append_runtime_json(text, runtime, pid);
             if (anonymous != 0 || !compiled.text.empty()) doctor::append_compiled_json(text, pid, anonymous, compiled.text);
+            for (const doctor::Goroutines &one : goroutines) append_goroutines_json(text, one, pid);
             doctor::append_context_json(text, static_cast<uint32_t>(pid));
         }
         return {};

@@ -95,10 +95,12 @@ constexpr Option kOptions[] = {
      .kind = OptionKind::text,
      .repeatable = true,
      .argument = "KEY",
-     .help = "label each sample with KEY's value, and tell stacks apart by it; once for each key. KEY is trace_id or span_id (of "
-             "the request that the thread works on), a key of its attributes (http_route), or an attribute of the process "
-             "(service.name). Programs publish these for observers as OpenTelemetry specifies it (process context and thread "
-             "context); rawbpf doctor -p PID shows which keys a process has"},
+     .help =
+         "label each sample with KEY's value, and tell stacks apart by it; once for each key. KEY is trace_id or span_id (of "
+         "the request that the thread works on), a key of its attributes (http_route), or an attribute of the process "
+         "(service.name). Programs publish these for observers as OpenTelemetry specifies it (process context and thread "
+         "context). Of a Go program KEY is a label that its goroutine has by runtime/pprof, or goroutine, the goroutine's number "
+         "(each has another one, so fewer stacks are equal). rawbpf doctor -p PID shows which keys a process has"},
     {.name = "jvm-perfmap",
      .help =
          "ask each Java virtual machine that is met for the names of its compiled code, as jcmd PID Compiler.perfmap does (JDK "

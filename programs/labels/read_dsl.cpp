@@ -15,19 +15,22 @@
 
 #include <linux/bpf.h>
 
+#include "programs/labels/goroutine_dsl.h"
 #include "programs/languages/thread_pointer_dsl.h"
 
 namespace rawbpf::inline v0 {
 
 namespace {
 
-constexpr uint32_t kProcesses = 4096;
+constexpr uint32_t kProcesses = 4096, kKeys = 256;
 constexpr int64_t kMostAttributes = LABEL_MOST_BYTES - LABEL_HEAD_BYTES;
 
 } // namespace
 
 LabelReading::LabelReading(Builder &b, const LabelParts &parts, Arch arch)
-    : parts_(parts), arch_(arch), processes_(b.hash<uint32_t, LabelProcess>("label_processes", kProcesses)) {}
+    : parts_(parts), arch_(arch), processes_(b.hash<uint32_t, LabelProcess>("label_processes", kProcesses)) {
+    if (parts.attributes) keys_ = b.hash<LabelKey, uint32_t>("label_keys", kKeys);
+}
 
 /// r6 = the record's address, by the LabelProcess at r0. r7 is gone.
 void LabelReading::find_variable(Code &f, Label none) const {
@@ -64,6 +67,23 @@ void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
     f.jump_if(r0 == 0, done);
     f.store<uint64_t>(context, r6);
     f.store<uint64_t>(counts, r7);
+    f.if_(r9 > runtime(how.most), [&] { f.mov(r9, runtime(how.most)); }); // it never is; the verifier wants to see it
+
+    const auto at_end = [&](int64_t more) { // r1 = the place's end, and so many bytes more
+        f.mov(r1, r8);
+        f.add(r1, r9);
+        f.add(r1, runtime(place.frames + more));
+    };
+    const Label sent = f.label("labels");
+    if (parts_.of_goroutines()) {
+        const Label published = f.label("published context");
+        f.load<uint32_t>(r1, RAWBPF_AT(r0, LabelProcess, go_curg));
+        f.jump_if(r1 == 0, published);
+        f.mov(r6, r0);
+        read_goroutine(f, {parts_.goroutine, keys_, [&] { at_end(0); }, arch_}, none);
+        f.jump(sent);
+        f.bind(published);
+    }
     find_variable(f, none);
 
     f.call(helper::probe_read_user, head, LABEL_HEAD_BYTES, r6);
@@ -77,12 +97,6 @@ void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
     }
     f.add(r7, LABEL_HEAD_BYTES);
 
-    const auto at_end = [&](int64_t more) { // r1 = the place's end, and so many bytes more
-        f.mov(r1, r8);
-        f.add(r1, r9);
-        f.add(r1, runtime(place.frames + more));
-    };
-    f.if_(r9 > runtime(how.most), [&] { f.mov(r9, runtime(how.most)); }); // it never is; the verifier wants to see it
     f.mov(r2, r7);
     f.sub(r2, 1);
     f.and_(r2, 0x3f8);
@@ -105,6 +119,7 @@ void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
     }
     if (!parts_.attributes) f.store<uint16_t>(r1 + LABEL_SIZE_AT, 0);
 
+    f.bind(sent);
     f.add(r7, 7);
     f.rsh(r7, 3);
     f.load<uint32_t>(r1, ending);

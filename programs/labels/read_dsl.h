@@ -1,14 +1,15 @@
 // Emits the reading of the current thread's context, behind a record's stacks: layout.h says where it is and what is sent.
 //
-//     LabelReading labels(b, {.ids = true, .attributes = true}, kHostArch);     // declares label_processes
+//     LabelReading labels(b, {.ids = true, .attributes = true}, kHostArch);     // declares label_processes, label_keys
 //     ...                                                                       // stacks and frames are in the record, r9 bytes
 //     labels.read(f, place, {pid, most});                                       // r9 more; RecordHead::ending says how many words
 //
-// Two reads of user memory where a thread has no context, five where it has one. Needs bpf_probe_read_user (5.5) and the
-// kernel's BTF (where a thread's pointer is).
+// Two reads of user memory where a thread has no context, five where it has one; of a goroutine four, and one to three for each
+// of its labels. Needs bpf_probe_read_user (5.5) and the kernel's BTF (where a thread's pointer is).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "asm/builder.h"
 #include "programs/capture/record_dsl.h"
@@ -20,11 +21,14 @@ namespace rawbpf::inline v0 {
 struct LabelParts {
     bool ids = true; ///< trace and span
     bool attributes = true;
+    bool goroutine = false; ///< its number: each has another one, so stacks that are counted are many
+    /// Whether a goroutine has any of them.
+    [[nodiscard]] bool of_goroutines() const { return attributes || goroutine; }
 };
 
 class LabelReading {
   public:
-    /// Declares the map: label_processes.
+    /// Declares the map label_processes; where goroutines have what is asked for also label_keys.
     LabelReading(Builder &b, const LabelParts &parts, Arch arch = kHostArch);
 
     struct How {
@@ -41,6 +45,7 @@ class LabelReading {
     LabelParts parts_;
     Arch arch_;
     MapRef processes_;
+    std::optional<MapRef> keys_{};
 };
 
 } // namespace rawbpf::inline v0

@@ -18,10 +18,16 @@ bool ThreadContext::has_above(size_t key) const {
 }
 
 std::optional<ThreadContext> parse_thread_context(Bytes record) {
-    if (record.size() < LABEL_HEAD_BYTES || record[LABEL_VALID_AT] != std::byte{1}) return std::nullopt;
+    if (record.size() < LABEL_HEAD_BYTES) return std::nullopt;
     ThreadContext out;
-    out.trace_id = record.first(16);
-    out.span_id = record.subspan(16, 8);
+    out.goroutine = record[LABEL_VALID_AT] == std::byte{LABEL_GOROUTINE};
+    if (!out.goroutine && record[LABEL_VALID_AT] != std::byte{1}) return std::nullopt;
+    if (out.goroutine) {
+        out.goroutine_id = load<uint64_t>(record.data());
+    } else {
+        out.trace_id = record.first(16);
+        out.span_id = record.subspan(16, 8);
+    }
     const size_t size = load<uint16_t>(record.data() + LABEL_SIZE_AT), sent = record.size() - LABEL_HEAD_BYTES;
     out.cut = size > sent;
     Bytes rest = record.subspan(LABEL_HEAD_BYTES, std::min(size, sent));

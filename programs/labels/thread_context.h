@@ -19,6 +19,8 @@ struct ThreadContext {
     Bytes trace_id, span_id;                                      ///< of zeros: none
     std::vector<std::pair<uint8_t, std::string_view>> attributes; ///< a key's number and its value, in their order
     bool cut = false;                                             ///< the record has more attributes than were sent
+    bool goroutine = false;    ///< it is a goroutine's: keys count what was asked for, and there are no ids, but
+    uint64_t goroutine_id = 0; ///< its number; 0: not known, or not asked for
 
     /// The last attribute of that number; nullopt: there is none.
     [[nodiscard]] std::optional<std::string_view> find(size_t key) const;
@@ -26,7 +28,7 @@ struct ThreadContext {
     [[nodiscard]] bool has_above(size_t key) const;
 };
 
-/// `record`: its words (layout.h). nullopt: too short, or not marked valid.
+/// `record`: its words (layout.h). nullopt: too short, or marked neither valid nor a goroutine's.
 [[nodiscard]] std::optional<ThreadContext> parse_thread_context(Bytes record);
 
 /// An id in hex; empty for zeros.

@@ -80,6 +80,13 @@ void add_words(const elf::Elf &file, const elf::Section &section, uint32_t symbo
     }
 }
 
+LabelProcess in_process(uint64_t offset, uint64_t module) {
+    LabelProcess out{};
+    out.offset = offset;
+    out.module = module;
+    return out;
+}
+
 std::optional<LabelProcess> by_descriptor(const ThreadVariable::Word &word, const ThreadVariable &variable, uint64_t bias,
                                           languages::Memory &memory, Arch arch) {
     const auto resolves = memory.word(bias + word.address), says = memory.word(bias + word.address + 8);
@@ -87,10 +94,10 @@ std::optional<LabelProcess> by_descriptor(const ThreadVariable::Word &word, cons
     const uint64_t more = variable.offset - word.offset;
     if (*says == 0) return std::nullopt;
     const bool fixed = arch == Arch::x86_64 ? -*says < kFarthest : *says < kFarthest;
-    if (fixed) return LabelProcess{*says + more, 0};
+    if (fixed) return in_process(*says + more, 0);
     const auto module = memory.word(*says), offset = memory.word(*says + 8);
     if (!module || !offset || *module == 0 || *module > kMostModules || *offset != word.offset) return std::nullopt;
-    return LabelProcess{variable.offset, *module};
+    return in_process(variable.offset, *module);
 }
 
 } // namespace
@@ -119,17 +126,17 @@ std::optional<ThreadVariable> exported_variable(const elf::Elf &file) {
 
 std::optional<LabelProcess> locate(const ThreadVariable &variable, uint64_t bias, languages::Memory &memory, Arch arch,
                                    std::string &why) {
-    if (variable.distance) return LabelProcess{*variable.distance, 0};
+    if (variable.distance) return in_process(*variable.distance, 0);
     for (const ThreadVariable::Word &word : variable.words) {
         std::optional<LabelProcess> found;
         const auto value = memory.word(bias + word.address);
         switch (word.kind) {
         case ThreadVariable::Kind::descriptor: found = by_descriptor(word, variable, bias, memory, arch); break;
         case ThreadVariable::Kind::module:
-            if (value && *value > 0 && *value <= kMostModules) found = LabelProcess{variable.offset, *value};
+            if (value && *value > 0 && *value <= kMostModules) found = in_process(variable.offset, *value);
             break;
         case ThreadVariable::Kind::distance:
-            if (value && *value != 0) found = LabelProcess{*value + (variable.offset - word.offset), 0};
+            if (value && *value != 0) found = in_process(*value + (variable.offset - word.offset), 0);
             break;
         }
         if (found) return found;

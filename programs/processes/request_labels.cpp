@@ -1,9 +1,10 @@
 // When is a process looked at? What isn't sampled never is. While there is no context, soon after its first sample and then less
 // and less often, since a whole machine has hundreds that never publish one; where there is one, each tenth of a second its time
-// of publication is read, and the rest when that has changed.
+// of publication is read, and the rest when that has changed. Whether it is a Go program is looked at in the same moments.
 #include "programs/processes/request_labels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "programs/languages/memory.h"
@@ -26,6 +27,7 @@ constexpr uint64_t kFirstWaitNs = 20'000'000, kMostWaitNs = 4'000'000'000; // un
 constexpr uint64_t kLookNs = 100'000'000;                                  // at one that is there
 constexpr uint64_t kRefreshNs = 5'000'000;                                 // between two for the sake of a new key
 constexpr size_t kMostProcesses = 4096, kMostSentences = 16;
+constexpr uint64_t kManySamples = 100; // of which some are a goroutine's
 
 void add_once(std::vector<std::string> &to, std::string sentence) {
     if (to.size() < kMostSentences && std::find(to.begin(), to.end(), sentence) == to.end()) to.push_back(std::move(sentence));
@@ -37,21 +39,35 @@ Result<void> RequestLabels::start(LoadedObject &object, const std::vector<std::s
     processes_map_ = TRY(object.needed_map("label_processes"));
     for (const std::string &key : keys)
         if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) keys_.push_back(key);
+    Map *wanted = object.find_map("label_keys");
+    their_labels_wanted_ = wanted != nullptr;
+    goroutines_wanted_ = wanted || std::find(keys_.begin(), keys_.end(), kGoroutineId) != keys_.end();
+    sys::Because why("which labels of goroutines are wanted");
+    for (size_t i = 0; wanted && i < std::min(keys_.size(), kMostKeys); ++i) {
+        LabelKey key{};
+        if (keys_[i].size() >= sizeof key.text) continue;
+        std::memcpy(key.text, keys_[i].data(), keys_[i].size());
+        TRY(wanted->put(key, static_cast<uint32_t>(i)));
+    }
     return {};
 }
 
-std::optional<std::string> RequestLabels::value_of(const std::string &key, const ProcessContext &process,
+std::optional<std::string> RequestLabels::value_of(size_t number, const Process &process,
                                                    const std::optional<ThreadContext> &thread) const {
-    if (key == kTraceId || key == kSpanId) {
+    const std::string &key = keys_[number];
+    const ProcessContext *context = process.context ? &process.context->context : nullptr;
+    if (thread && thread->goroutine) {
+        if (key == kGoroutineId && thread->goroutine_id != 0) return format("{}", thread->goroutine_id);
+        if (const auto value = thread->find(number)) return std::string(*value);
+    } else if (key == kTraceId || key == kSpanId) {
         std::string id = thread ? hex_id(key == kTraceId ? thread->trace_id : thread->span_id) : std::string();
         return id.empty() ? std::nullopt : std::optional(std::move(id));
+    } else if (thread && context) {
+        const auto at = std::find(context->keys.begin(), context->keys.end(), key);
+        const auto index = static_cast<size_t>(at - context->keys.begin());
+        if (const auto value = at == context->keys.end() ? std::nullopt : thread->find(index)) return std::string(*value);
     }
-    if (thread) {
-        const auto at = std::find(process.keys.begin(), process.keys.end(), key);
-        const auto number = static_cast<size_t>(at - process.keys.begin());
-        if (const auto value = at == process.keys.end() ? std::nullopt : thread->find(number)) return std::string(*value);
-    }
-    const std::string *value = process.find(key);
+    const std::string *value = context ? context->find(key) : nullptr;
     return value ? std::optional(*value) : std::nullopt;
 }
 
@@ -64,16 +80,20 @@ uint32_t RequestLabels::of(uint32_t pid, Bytes record) {
     }
     Process &process = known->second;
     process.sampled = true;
-    if (!process.context || table_.exec_ns(pid) > process.since_ns) return LabelSets::kEmpty; // another program, since
-    const std::optional<ThreadContext> thread = parse_thread_context(record);
-    if (thread && thread->has_above(process.context->context.keys.size())) {
+    if ((!process.context && !process.of_go) || table_.exec_ns(pid) > process.since_ns)
+        return LabelSets::kEmpty; // nothing is known; or it is another program, since
+    std::optional<ThreadContext> thread = parse_thread_context(record);
+    if (thread && thread->goroutine != process.of_go) thread.reset(); // it was sent before that changed
+    process.samples += process.of_go;
+    process.goroutines += thread && thread->goroutine;
+    if (thread && process.context && !thread->goroutine && thread->has_above(process.context->context.keys.size())) {
         const uint64_t now_ns = sys::monotonic_ns();
         if (now_ns >= process.looked_ns + kRefreshNs) look_again(pid, process, now_ns); // keys are added as they come up
         if (!process.context) return LabelSets::kEmpty;
     }
     Labels set;
-    for (const std::string &key : keys_)
-        if (auto value = value_of(key, process.context->context, thread)) set.emplace_back(key, std::move(*value));
+    for (size_t i = 0; i < keys_.size(); ++i)
+        if (auto value = value_of(i, process, thread)) set.emplace_back(keys_[i], std::move(*value));
     return sets_.intern(std::move(set));
 }
 
@@ -166,7 +186,54 @@ Result<void> RequestLabels::place(uint32_t pid, Process &process, uint64_t now_n
     return {};
 }
 
+const GoRuntime *RequestLabels::go_runtime_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
+    const auto [at, fresh] = go_runtimes_.try_emplace(mapping.module);
+    std::optional<GoRuntime> &runtime = at->second;
+    if (!fresh) return runtime ? &*runtime : nullptr;
+    sys::Because why("is this file a Go program, and where does it have its goroutines?");
+    if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes bytes) { runtime = go_runtime(file, bytes); })) {
+        go_runtimes_.erase(at);
+        return nullptr;
+    }
+    return runtime ? &*runtime : nullptr;
+}
+
+/// Tells the program where the goroutines are, if it is a Go program.
+Result<void> RequestLabels::place_goroutines(uint32_t pid, Process &process, uint64_t now_ns) {
+    table_.look_unless_known(pid, now_ns);
+    const ProcessTable::Image *image = table_.image(pid);
+    if (!image) return {};
+    for (const ProcessTable::Mapping &mapping : *image) {
+        if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
+        const GoRuntime *runtime = go_runtime_of(pid, mapping);
+        const auto bias = runtime ? languages::bias_of(runtime->code, mapping.start, mapping.file_offset) : std::nullopt;
+        if (bias) return put_goroutines(pid, process, *runtime, *bias, now_ns);
+    }
+    return {};
+}
+
+Result<void> RequestLabels::put_goroutines(uint32_t pid, Process &process, const GoRuntime &runtime, uint64_t bias,
+                                           uint64_t now_ns) {
+    sys::Because why("where the threads of a Go program have their goroutine");
+    auto pages = languages::ProcessPages::open(pid);
+    if (!pages) return {};
+    languages::Memory memory(*pages, 1);
+    const auto found = locate(runtime, bias, memory, process.why);
+    if (!found) return {};
+    ++go_programs_;
+    add_once(found_, format("process {}: goroutines: {}", pid, runtime.describe()));
+    const bool has_any = (their_labels_wanted_ && found->go_labels != 0) || found->go_number != 0;
+    if (!has_any) return {};
+    TRY(processes_map_->put(pid, *found));
+    process.placed = process.of_go = true;
+    process.samples = process.goroutines = 0;
+    process.since_ns = now_ns;
+    ++changes_;
+    return {};
+}
+
 Result<void> RequestLabels::forget(uint32_t pid, Process &process) {
+    process.of_go = false;
     if (!std::exchange(process.placed, false)) return {};
     sys::Because why("a process without an OpenTelemetry context from now on");
     auto erased = processes_map_->erase(&pid);
@@ -178,7 +245,7 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
     if (!on()) return {};
     for (auto at = processes_.begin(); at != processes_.end();) {
         auto &[pid, process] = *at;
-        if (process.context && table_.exec_ns(pid) > process.since_ns) {
+        if ((process.context || process.of_go) && table_.exec_ns(pid) > process.since_ns) {
             process.context.reset();
             process.why.clear();
             process.next_ns = process.wait_ns = 0;
@@ -196,8 +263,9 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
             process.sampled = false;
             process.context ? look_again(pid, process, now_ns) : look(pid, process, now_ns);
             const bool wanted = process.context && process.context->context.has_threads();
-            if (!wanted) TRY(forget(pid, process));
+            if (wanted == process.of_go) TRY(forget(pid, process));
             if (wanted && !process.placed) TRY(place(pid, process, now_ns)); // the library may come later
+            if (!wanted && !process.placed && goroutines_wanted_) TRY(place_goroutines(pid, process, now_ns));
         }
         ++at;
     }
@@ -212,11 +280,16 @@ std::string RequestLabels::missing(uint32_t pid, const Process &process) {
 std::vector<std::string> RequestLabels::warnings() const {
     std::vector<std::string> out;
     if (!on()) return out;
-    if (contexts_ == 0)
-        out.emplace_back("no process that was sampled has published an OpenTelemetry context: there are no labels");
+    if (contexts_ + go_programs_ == 0)
+        out.emplace_back("no process that was sampled has published an OpenTelemetry context, or is a Go program: there are no "
+                         "labels");
     std::vector<std::string> why = unread_;
-    for (const auto &[pid, process] : processes_)
+    for (const auto &[pid, process] : processes_) {
         if (!process.why.empty()) add_once(why, missing(pid, process));
+        if (process.samples >= kManySamples && process.goroutines == 0)
+            add_once(why, format("process {} has no labels: in none of {} samples its thread's words led to a goroutine", pid,
+                                 process.samples));
+    }
     out.insert(out.end(), why.begin(), why.begin() + static_cast<ptrdiff_t>(std::min(why.size(), kMostSentences)));
     return out;
 }

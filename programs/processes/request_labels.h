@@ -1,7 +1,9 @@
-// The running request of a sample: what its process and its thread published for observers (programs/labels), as labels.
+// The running request of a sample: what its process and its thread published for observers, or its goroutine's labels
+// (programs/labels), as labels.
 //
 //      a sample of a process --looked at now and then--> has it an OpenTelemetry context? --> attributes, keys of threads
 //                                                        which of its files has the variable? --> label_processes[pid]
+//                                            --else--> is one of its files Go's?   where is g?  --> label_processes[pid]
 //      its next samples: the thread's record --keys--> labels --> a number (label_sets.h)
 //
 // A process may publish, change or end its context at any moment, and a program that it executes has none of it.
@@ -13,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/labels/go_runtime.h"
 #include "programs/labels/process_context.h"
 #include "programs/labels/thread_context.h"
 #include "programs/labels/variable.h"
@@ -27,7 +30,8 @@ class RequestLabels {
     explicit RequestLabels(ProcessTable &table) : table_(table) {}
 
     /// Labels are the values of these keys, in this order. From here on the object's program reads the threads of what is put
-    /// into its map label_processes. The object must outlive this. Errors: it has no such map.
+    /// into its map label_processes, and looks for goroutines' labels by its map label_keys, if it has one. The object must
+    /// outlive this. Errors: it has no map label_processes; those of the other one.
     [[nodiscard]] Result<void> start(LoadedObject &object, const std::vector<std::string> &keys);
     [[nodiscard]] bool on() const { return processes_map_ != nullptr; }
 
@@ -48,32 +52,39 @@ class RequestLabels {
   private:
     struct Process {
         std::optional<labels::FoundContext> context;
-        bool sampled = true;    ///< since it was last looked at
-        bool placed = false;    ///< in the map
-        uint64_t since_ns = 0;  ///< of the context
-        uint64_t looked_ns = 0; ///< at the context
-        uint64_t next_ns = 0;   ///< to look again
-        uint64_t wait_ns = 0;   ///< between two looks, while there is nothing
-        std::string why = {};   ///< labels are missing: its context, or its threads' contexts, can't be read
+        bool sampled = true;                  ///< since it was last looked at
+        bool placed = false;                  ///< in the map
+        bool of_go = false;                   ///< and there with its goroutines
+        uint64_t samples = 0, goroutines = 0; ///< since then; those that had one
+        uint64_t since_ns = 0;                ///< of the context, or of its goroutines
+        uint64_t looked_ns = 0;               ///< at the context
+        uint64_t next_ns = 0;                 ///< to look again
+        uint64_t wait_ns = 0;                 ///< between two looks, while there is nothing
+        std::string why = {};                 ///< labels are missing: its context, or its threads' contexts, can't be read
     };
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void look_again(uint32_t pid, Process &process, uint64_t now_ns);
     void take(uint32_t pid, Process &process, labels::FoundContext context, uint64_t now_ns);
     Result<void> place(uint32_t pid, Process &process, uint64_t now_ns);
+    Result<void> place_goroutines(uint32_t pid, Process &process, uint64_t now_ns);
+    Result<void> put_goroutines(uint32_t pid, Process &process, const labels::GoRuntime &runtime, uint64_t bias, uint64_t now_ns);
     Result<void> forget(uint32_t pid, Process &process);
+    const labels::GoRuntime *go_runtime_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     const labels::ThreadVariable *variable_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     [[nodiscard]] static std::string missing(uint32_t pid, const Process &process);
-    std::optional<std::string> value_of(const std::string &key, const labels::ProcessContext &process,
+    std::optional<std::string> value_of(size_t key, const Process &process,
                                         const std::optional<labels::ThreadContext> &thread) const;
 
     ProcessTable &table_;
     Map *processes_map_ = nullptr;
     std::vector<std::string> keys_;
+    bool goroutines_wanted_ = false, their_labels_wanted_ = false;
     LabelSets sets_;
     std::unordered_map<uint32_t, Process> processes_;
     std::unordered_map<uint32_t, std::optional<labels::ThreadVariable>> variables_; // by module
+    std::unordered_map<uint32_t, std::optional<labels::GoRuntime>> go_runtimes_;    // likewise
     uint64_t changes_ = 0;
-    size_t contexts_ = 0; // that were ever found
+    size_t contexts_ = 0, go_programs_ = 0; // that were ever found
     std::vector<std::string> found_, unread_;
 };
 

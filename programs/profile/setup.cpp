@@ -9,6 +9,7 @@
 
 #include "programs/capture/memory_shares.h"
 #include "programs/capture/waiting_threads.h"
+#include "programs/labels/go_runtime.h"
 #include "programs/labels/thread_context.h"
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
@@ -119,7 +120,11 @@ processes::Remedy remedy(const ProfileOptions &options) {
 
 LabelParts label_parts(const std::vector<std::string> &keys) {
     const auto is_id = [](const std::string &key) { return key == labels::kTraceId || key == labels::kSpanId; };
-    return {std::any_of(keys.begin(), keys.end(), is_id), !std::all_of(keys.begin(), keys.end(), is_id)};
+    const auto is_goroutine = [](const std::string &key) { return key == labels::kGoroutineId; };
+    const auto is_other = [&](const std::string &key) { return !is_id(key) && !is_goroutine(key); };
+    return {.ids = std::any_of(keys.begin(), keys.end(), is_id),
+            .attributes = std::any_of(keys.begin(), keys.end(), is_other),
+            .goroutine = std::any_of(keys.begin(), keys.end(), is_goroutine)};
 }
 
 RunInfo describe(const Setup &setup, uint64_t start_ns) {

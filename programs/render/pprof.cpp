@@ -15,7 +15,9 @@
 //
 // What the ledger knows (lost samples, short stacks) stands in the comments, which pprof -comments shows.
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <system_error>
 #include <tuple>
 
 #include "programs/render/gzip.h"
@@ -118,6 +120,13 @@ class Pprof final : public Renderer {
             if (text.empty()) m.present(3, number);
         });
     }
+    // A goroutine's number is one, as in Go's own profiles of goroutines.
+    void request_label(Message &sample, std::string_view key, std::string_view value) {
+        uint64_t number = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+        const bool is_number = key == "goroutine" && error == std::errc() && end == value.data() + value.size();
+        is_number ? label(sample, key, {}, number) : label(sample, key, value, 0);
+    }
     // Frames that stand for a stack that isn't there have a name and no address; location ids begin at 1.
     void samples(const ThreadStacks::Thread &thread) {
         std::string out, list;
@@ -139,7 +148,7 @@ class Pprof final : public Renderer {
                 label(sample, "tid", {}, thread.tid);
                 if (const LabelsPtr &labels = stacks_.labels()[run.labels])
                     for (const auto &[key, value] : *labels)
-                        if (!value.empty()) label(sample, key, value, 0);
+                        if (!value.empty()) request_label(sample, key, value);
                 const TraceOrigin &origin = stacks_.origins()[run.origin];
                 if (!origin.event.empty()) label(sample, "origin", origin.event, 0);
                 if (origin.context) label(sample, "context", {}, *origin.context);

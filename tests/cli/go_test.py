@@ -2,9 +2,8 @@
 import json
 import os
 import re
-import shutil
-import subprocess
 
+from go_programs import build_go
 from harness import *
 
 SOURCE = r"""
@@ -57,21 +56,6 @@ func main() {
 	many(1, 2, 3, 4, 5, 6, 7, 8, "nine", 10, 11, [2]int{12, 13}, [1]int{14})
 }
 """
-
-
-def build_go(name, source, *flags):
-    """A program of Go's; the same source and flags are built once."""
-    go = shutil.which("go")
-    if not go:
-        raise Skip("no Go")
-    out = path(name)
-    if not os.path.exists(out):
-        os.makedirs(path(name + ".d"), exist_ok=True)
-        with open(path(name + ".d/main.go"), "w") as f:
-            f.write(source)
-        subprocess.run([go, "build", *flags, "-o", out, "main.go"], cwd=path(name + ".d"), check=True, capture_output=True,
-                       env={**os.environ, "GO111MODULE": "off", "GOFLAGS": ""})
-    return out
 
 
 def calls_of(program, function, *options):

@@ -24,16 +24,16 @@ TEST_CASE("profile twin, load: with labels, too, of samples and of waits") {
     config.want_kernel = config.want_user = 1;
     config.wakeup_bytes = 1 << 16;
     for (const bool ids : {false, true})
-        for (const bool attributes : {false, true}) {
-            INFO(ids << attributes);
-            const LabelParts parts{ids, attributes};
+        for (const int more : {0, 1, 2, 3}) {
+            INFO(ids << more);
+            const LabelParts parts{ids, (more & 1) != 0, (more & 2) != 0};
             auto samples = load(object_of(profile_unit(config, nullptr, nullptr, false, &parts)).value());
             REQUIRE_MESSAGE(samples, samples.error().message() << samples.error().log);
         }
     OffCpuProgram waits;
     waits.config = config;
     waits.wide_state = has_wide_state().value();
-    const LabelParts parts;
+    const LabelParts parts{.goroutine = true};
     auto object = load(object_of(off_cpu_unit(waits, nullptr, false, &parts)).value());
     REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
 }

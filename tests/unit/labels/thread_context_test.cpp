@@ -64,7 +64,22 @@ TEST_CASE("thread context: what isn't whole ends it, whatever its sizes say") {
     CHECK(huge->cut);
     CHECK(parse_thread_context(record_of(attributes, 4))->attributes.size() == 1); // what follows isn't meant
     CHECK(parse_thread_context(record_of(attributes, 0))->attributes.empty());
-    for (const uint8_t valid : {0, 2, 255}) CHECK(!parse_thread_context(record_of(attributes, 11, valid)));
+    for (const uint8_t valid : {0, 3, 255}) CHECK(!parse_thread_context(record_of(attributes, 11, valid)));
+}
+
+TEST_CASE("thread context: a goroutine has a number in place of ids") {
+    std::vector<std::byte> record = record_of(std::string_view("\0\2/a\1\0", 6), 6, LABEL_GOROUTINE);
+    const uint64_t number = 17;
+    std::memcpy(record.data(), &number, sizeof number);
+    const auto context = parse_thread_context(record);
+    REQUIRE(context);
+    CHECK(context->goroutine);
+    CHECK(context->goroutine_id == 17);
+    CHECK(context->trace_id.empty());
+    CHECK(context->span_id.empty());
+    CHECK(context->find(0) == "/a");
+    CHECK(context->find(1) == "");
+    CHECK(!parse_thread_context(record_of("", 0))->goroutine);
 }
 
 TEST_CASE("labels: the profile with and without") {
@@ -81,14 +96,15 @@ TEST_CASE("labels: the profile with and without") {
     const StackCountingOptions counting;
     for (const bool by_tables : {false, true})
         for (const bool ids : {false, true})
-            for (const bool attributes : {false, true}) {
-                const LabelParts parts{ids, attributes};
+            for (const int more : {0, 1, 2, 3}) {
+                const LabelParts parts{ids, (more & 1) != 0, (more & 2) != 0};
                 const UnwindProgramOptions *walk = by_tables ? &unwind : nullptr;
                 const Unit with = profile_unit(config, walk, &counting, by_tables, &parts),
                            without = profile_unit(config, walk, &counting, by_tables);
                 auto expected = maps_of(without);
                 CHECK(expected.count("label_processes") == 0);
                 expected.insert("label_processes");
+                if (parts.attributes) expected.insert("label_keys");
                 CHECK(maps_of(with) == expected);
             }
 }
