@@ -20,7 +20,8 @@
 //
 // The start of the text: in position-independent programs the field is relocated at run time; in the file it is 0 with a
 // relative relocation. If no relocation names it (Go may leave the field out), it is the start of .text, which is right for
-// programs that Go's own linker made. Only functions in executable code are used.
+// programs that Go's own linker made. Since Go 1.26 the header doesn't have it; then .go.module has it, behind the addresses of
+// the first function and of the last one's end, which prove it. Only functions in executable code are used.
 #include "runtime/elf/go_table.h"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ class Table {
     }
     [[nodiscard]] std::optional<uint64_t> header_word(size_t index) const { return number(8 + index * word_, word_); }
     [[nodiscard]] uint64_t text_start(uint64_t written) const;
+    [[nodiscard]] std::optional<uint64_t> text_of_module() const;
     [[nodiscard]] bool is_code(uint64_t address) const;
 
     const Elf *elf_;
@@ -101,7 +103,6 @@ bool Table::read_header() {
     case kGo118:
     case kGo120:
         if (!words[7]) return false;
-        text_ = text_start(*words[2]);
         names_ = *words[3];
         steps_ = words[6].value_or(0);
         flags_ = *magic == kGo120 ? 37 : 33;
@@ -113,7 +114,9 @@ bool Table::read_header() {
     if (!words[0]) return false;
     count_ = *words[0];
     const uint64_t size = part_.bytes.size();
-    return names_ < size && table_ < size && count_ > 0 && count_ < (size - table_) / (2 * field_);
+    if (names_ >= size || table_ >= size || count_ == 0 || count_ >= (size - table_) / (2 * field_)) return false;
+    if (*magic == kGo118 || *magic == kGo120) text_ = text_start(*words[2]);
+    return true;
 }
 
 // What the field holds in a running program, less the loader's bias.
@@ -131,8 +134,36 @@ uint64_t Table::text_start(uint64_t written) const {
         }
     }
     if (is_code(written)) return written; // fixed, or with its addend in place
+    if (const auto text = text_of_module()) return *text;
     const Section *text = elf_->find_section(".text");
     return text ? text->address : written;
+}
+
+// runtime.moduledata: a word that leads to this table ... minpc, maxpc, text
+std::optional<uint64_t> Table::text_of_module() const {
+    const Section *module = elf_->find_section(".go.module");
+    const auto first = number(table_, field_), last = number(table_ + count_ * 2 * field_, field_);
+    if (!module || !elf_->is_64() || elf_->big_endian() || !first || !last) return std::nullopt;
+    const Bytes bytes = elf_->contents(*module);
+    std::vector<uint64_t> words(bytes.size() / 8);
+    if (words.size() < 3) return std::nullopt;
+    std::memcpy(words.data(), bytes.data(), words.size() * 8);
+    for (const Section &section : elf_->sections()) {
+        if (section.type != SHT_RELA) continue;
+        const Bytes entries = elf_->contents(section);
+        for (size_t at = 0; at + sizeof(Elf64_Rela) <= entries.size(); at += sizeof(Elf64_Rela)) {
+            const auto entry = load<Elf64_Rela>(entries.data() + at);
+            const uint64_t offset = entry.r_offset - module->address;
+            if (ELF64_R_SYM(entry.r_info) == 0 && offset % 8 == 0 && offset / 8 < words.size())
+                words[offset / 8] = static_cast<uint64_t>(entry.r_addend);
+        }
+    }
+    if (words[0] != part_.address) return std::nullopt;
+    for (size_t i = 1; i + 2 < words.size(); ++i) {
+        const uint64_t text = words[i + 2];
+        if (is_code(text) && words[i] == text + *first && words[i + 1] == text + *last) return text;
+    }
+    return std::nullopt;
 }
 
 bool Table::is_code(uint64_t address) const {

@@ -1,4 +1,5 @@
 // Go's table of functions: each of its layouts by hand, both word sizes and byte orders, and damaged in every place.
+#include <algorithm>
 #include <tuple>
 
 #include "runtime/symbols/go_pclntab.h"
@@ -187,6 +188,51 @@ TEST_CASE("go pclntab: the text's start by relocation, by .text where the header
         REQUIRE(symbols);
         CHECK(name_at(*symbols, kText + 0x120) == "main.main+0x0");
         CHECK(name_at(*symbols, kText + 0x110) == "-");
+    }
+}
+
+TEST_CASE("go pclntab: the text's start by the module's data, as Go 1.26 and newer have it") {
+    elf::Section like;
+    like.type = SHT_PROGBITS;
+    like.flags = SHF_ALLOC;
+    like.address = 0x500000;
+    like.alignment = 8;
+    const std::string table = Maker({kGo120, 8, false, 0}).table();
+    // The table's address, other words, then the first function, the last one's end, the text's start.
+    const uint64_t start = kText + 0x20, sound[] = {0x500000, 7, start + 0x100, start + 0x200, start};
+    const auto name_of_first = [&](std::vector<uint64_t> words, bool relocated) {
+        SmallElf small;
+        small.writer().add_section(".gopclntab", like, bytes_of(table));
+        elf::Section module = like;
+        module.address = 0x600000;
+        std::vector<Elf64_Rela> relocations;
+        for (size_t i = 0; relocated && i < words.size(); ++i)
+            if (words[i] != 7)
+                relocations.push_back({0x600000 + i * 8, ELF64_R_INFO(0, R_X86_64_RELATIVE), static_cast<int64_t>(words[i])});
+        if (relocated) std::fill(words.begin(), words.end(), 0);
+        small.writer().add_section(".go.module", module, std::as_bytes(std::span(words)));
+        elf::Section rela;
+        rela.type = SHT_RELA;
+        rela.entry_size = sizeof(Elf64_Rela);
+        rela.alignment = 8;
+        if (relocated) small.writer().add_section(".rela.dyn", rela, std::as_bytes(std::span(relocations)));
+        const auto image = small.finish();
+        const Result<ElfSymbols> symbols = ElfSymbols::parse(image, "go");
+        REQUIRE(symbols);
+        return name_at(*symbols, start + 0x100);
+    };
+    for (const bool relocated : {false, true}) {
+        CAPTURE(relocated);
+        std::vector<uint64_t> words(std::begin(sound), std::end(sound));
+        CHECK(name_of_first(words, relocated) == "main.main+0x0");
+        // What doesn't prove itself is none: then it is where .text begins.
+        for (const size_t i : {0u, 2u, 3u, 4u}) {
+            std::vector<uint64_t> wrong = words;
+            wrong[i] += 8;
+            CHECK(name_of_first(wrong, relocated) == "main.main+0x20");
+        }
+        for (size_t size = 0; size < words.size(); ++size)
+            CHECK(name_of_first({words.begin(), words.begin() + static_cast<ptrdiff_t>(size)}, relocated) == "main.main+0x20");
     }
 }
 
