@@ -1,6 +1,9 @@
 // The thread is stopped in this very moment. Its goroutine's labels are set at once, by one word, and what that leads to isn't
 // changed afterwards, so what is read belongs together. What comes from the process is any number: how many labels are looked at
 // is limited, a list that leads in circles ends like any other, and a m of the goroutine's that isn't the thread's is none.
+//
+// What is counted on the way stands in the record itself: a number in a register or on the stack would be another one on each
+// way, and the verifier would follow them all. For its sake there are few ways, too.
 #include "programs/labels/goroutine_dsl.h"
 
 #include <cstddef>
@@ -17,7 +20,9 @@ constexpr int64_t kMostCapacity = 1 << 16; // of a list: less than any address
 constexpr int64_t kMostBits = 5;           // of a map: as many buckets
 constexpr int64_t kKeys = 8, kValues = 8 + 8 * 16, kOverflow = 8 + 16 * 16, kBucket = kOverflow + 8; // of a bucket
 constexpr int64_t kMostLabels = LABEL_MOST_BYTES - LABEL_HEAD_BYTES;                                 // bytes
-constexpr int64_t kLeastFull = 5; // of a slot's first byte: below it is empty, or has moved
+constexpr int64_t kMostBefore = kMostLabels - 2 - LABEL_TEXT_BYTES; // of them, in front of another one
+constexpr int64_t kBucketsDone = 8;                                 // in the record, while labels are read
+constexpr int64_t kLeastFull = 5;                                   // of a slot's first byte: below it is empty, or has moved
 
 class Reader {
   public:
@@ -36,6 +41,7 @@ class Reader {
         f_.load<uint16_t>(r7, r1 + LABEL_SIZE_AT);
         f_.if_(r7 > runtime(kMostLabels), [&] { f_.mov(r7, runtime(kMostLabels)); });
         f_.add(r7, LABEL_HEAD_BYTES);
+        f_.store<uint64_t>(r1 + runtime(kBucketsDone), 0);
         f_.add(r1, r7);
         f_.store<uint64_t>(r1 + 0, 0); // the rest of the last word
     }
@@ -107,7 +113,6 @@ class Reader {
             f_.lsh(r3, 5);
             f_.add(r3, r6);
             f_.call(helper::probe_read_user, *entry_, 32, r3);
-            f_.if_(r0 != 0, [&] { f_.break_(); });
             take();
         });
     }
@@ -121,8 +126,7 @@ class Reader {
         f_.jump_if(r1 > kMostBits, all);
         f_.mov(r2, 1);
         f_.lsh(r2, r1);
-        f_.store<uint64_t>(words_, r2);    // buckets that there are
-        f_.store<uint64_t>(words_ + 8, 0); // buckets that are done
+        f_.store<uint64_t>(words_, r2); // buckets that there are
         f_.loop(r7, 2 * LABEL_MOST_SEEN, [&] {
             const Label slot = f_.label("slot");
             f_.mov(r1, r7);
@@ -131,10 +135,12 @@ class Reader {
             f_.jump_if(r7 == 0, slot);
             f_.read_user<uint64_t>(r6, r6 + runtime(kOverflow));
             f_.jump_if(r6 != 0, slot);
-            f_.load<uint64_t>(r1, words_ + 8);
-            f_.add(r1, 1);
-            f_.store<uint64_t>(words_ + 8, r1);
+            how_.to_end();
+            f_.load<uint64_t>(r3, r1 + runtime(kBucketsDone));
+            f_.add(r3, 1);
+            f_.store<uint64_t>(r1 + runtime(kBucketsDone), r3);
             f_.load<uint64_t>(r2, words_);
+            f_.mov(r1, r3);
             f_.if_(r1 >= r2, [&] { f_.break_(); });
             f_.mul(r1, runtime(kBucket));
             f_.load<uint64_t>(r6, words_ + 16);
@@ -147,10 +153,8 @@ class Reader {
             f_.if_(r1 < kLeastFull, [&] { f_.continue_(); });
             to_slot(kKeys);
             f_.call(helper::probe_read_user, *entry_, 16, r3);
-            f_.if_(r0 != 0, [&] { f_.continue_(); });
             to_slot(kValues);
             f_.call(helper::probe_read_user, *entry_ + 16, 16, r3);
-            f_.if_(r0 != 0, [&] { f_.continue_(); });
             take();
         });
     }
@@ -163,44 +167,42 @@ class Reader {
         f_.add(r3, runtime(from));
     }
 
-    // The label in entry_, if somebody asks for it and there is room: its key's number, its length, its text. How long the record
-    // is stands in itself: a number in a register or on the stack would be another one on each way, and the verifier would follow
-    // them all.
+    // The label in entry_, if somebody asks for it and there is room: its key's number, its length, its text. What can't be read
+    // the helper makes zeros: no key.
     void take() {
         const Label next = f_.label("next label");
-        f_.load<uint64_t>(r2, *entry_ + 8);
-        f_.jump_if(r2 == 0, next);
-        f_.jump_if(r2 >= LABEL_KEY_BYTES, next);
         f_.zero(*key_);
+        f_.load<uint64_t>(r2, *entry_ + 8);
+        f_.sub(r2, 1);
+        f_.jump_if(r2 >= LABEL_KEY_BYTES - 1, next);
+        f_.add(r2, 1);
         f_.load<uint64_t>(r3, *entry_);
         f_.call(helper::probe_read_user, *key_, r2, r3);
-        f_.jump_if(r0 != 0, next);
         f_.call(helper::map_lookup_elem, *how_.keys, *key_);
         f_.jump_if(r0 == 0, next);
         f_.load<uint32_t>(r4, r0);
-        load_length();
         how_.to_end();
         f_.load<uint16_t>(r3, r1 + LABEL_SIZE_AT);
-        f_.jump_if(r3 > runtime(kMostLabels - 2 - LABEL_TEXT_BYTES), next);
+        f_.jump_if(r3 > runtime(kMostBefore), next);
+        f_.load<uint64_t>(r2, *entry_ + 24);
+        f_.if_(r2 > LABEL_TEXT_BYTES, [&] { f_.mov(r2, LABEL_TEXT_BYTES); });
         f_.add(r1, r3);
         f_.store<uint8_t>(r1 + LABEL_HEAD_BYTES, r4);
         f_.store<uint8_t>(r1 + (LABEL_HEAD_BYTES + 1), r2);
         f_.load<uint64_t>(r3, *entry_ + 16);
         f_.call(helper::probe_read_user, r1 + (LABEL_HEAD_BYTES + 2), r2, r3);
         f_.jump_if(r0 != 0, next);
-        load_length();
         how_.to_end();
+        f_.mov(r4, r1);
         f_.load<uint16_t>(r3, r1 + LABEL_SIZE_AT);
+        static_assert(kMostBefore < 512);
+        f_.and_(r3, 511); // it changes nothing; the verifier wants to see it
+        f_.add(r1, r3);
+        f_.load<uint8_t>(r2, r1 + (LABEL_HEAD_BYTES + 1));
         f_.add(r3, r2);
         f_.add(r3, 2);
-        f_.store<uint16_t>(r1 + LABEL_SIZE_AT, r3);
+        f_.store<uint16_t>(r4 + LABEL_SIZE_AT, r3);
         f_.bind(next);
-    }
-
-    /// r2 = bytes of the label's text.
-    void load_length() {
-        f_.load<uint64_t>(r2, *entry_ + 24);
-        f_.if_(r2 > LABEL_TEXT_BYTES, [&] { f_.mov(r2, LABEL_TEXT_BYTES); });
     }
 
     Code &f_;

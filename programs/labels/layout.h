@@ -24,7 +24,7 @@
 #define LABEL_ROOM_WORDS (LABEL_MOST_WORDS + 1) /* for the program: the verifier takes one more to be reachable */
 #define LABEL_KEY_BYTES 64   /* of a key in label_keys, with a zero behind it: longer ones aren't found in goroutines */
 #define LABEL_TEXT_BYTES 128 /* of a goroutine's label that are sent */
-#define LABEL_MOST_SEEN 32   /* labels of a goroutine that are looked at; of a map as many full or empty places twice */
+#define LABEL_MOST_SEEN 16   /* labels of a goroutine that are looked at; of a map as many full or empty places twice */
 
 #ifdef __cplusplus
 namespace rawbpf::inline v0 {

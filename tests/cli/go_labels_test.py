@@ -164,7 +164,7 @@ def go_labels_are_the_goroutines():
     # Nobody asks for goroutines' numbers here: equal stacks are one line.
     assert "goroutine=" not in read("l.folded") and "no.such.key" not in read("l.folded"), read("l.folded")
     # More labels than a bucket of a map has.
-    profiled([program(), "shares", "1", "20"], "-q", "-F", "499", "--label", "http_route", "-f", "folded", "-o", path("l.folded"))
+    profiled([program(), "shares", "1", "8"], "-q", "-F", "499", "--label", "http_route", "-f", "folded", "-o", path("l.folded"))
     assert_shares(shares("l.folded"))
 
 
