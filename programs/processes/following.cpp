@@ -140,6 +140,7 @@ std::vector<std::string> Following::warnings() const {
     for (std::string &warning : scripts_.warnings()) out.push_back(std::move(warning));
     out.insert(out.end(), symbols_.warnings().begin(), symbols_.warnings().end());
     for (std::string &java : java_.warnings()) out.push_back(std::move(java));
+    for (std::string &js : js_.warnings()) out.push_back(std::move(js));
     return out;
 }
 

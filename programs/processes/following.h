@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "programs/processes/java_code.h"
+#include "programs/processes/js_functions.h"
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_events.h"
 #include "programs/processes/process_table.h"
@@ -41,7 +42,8 @@ class Following {
     /// this. Before watch(). `memory`: bytes for tables; `program`: what they were made with, for walk(). Errors: those of maps
     /// that can't be mapped.
     [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
-        if (program.copies) unwinding_.tell(java_);
+        copies_ = program.copies;
+        if (copies_) unwinding_.tell(java_);
         return unwinding_.start(object, memory, program);
     }
     [[nodiscard]] bool unwinds() const { return unwinding_.on(); }
@@ -122,6 +124,11 @@ class Following {
 
     /// After unwind(): the object's programs walk interpreters' frames, too, where they have the maps for it.
     [[nodiscard]] Result<void> walk_scripts(LoadedObject &object, ScriptView view) {
+        if (copies_ && view != ScriptView::native) {
+            js_.show(view);
+            unwinding_.tell(js_);
+            symbols_.set_js(js_);
+        }
         if (!scripts_.start(object)) return {};
         scripts_.show(view);
         unwinding_.tell(scripts_);
@@ -130,6 +137,7 @@ class Following {
     }
     [[nodiscard]] Scripts &scripts() { return scripts_; }
     [[nodiscard]] JavaCode &java() { return java_; }
+    [[nodiscard]] JsFunctions &js() { return js_; }
     [[nodiscard]] LiveSymbols &symbols() { return symbols_; }
     [[nodiscard]] ProcessTable &table() { return table_; }
     [[nodiscard]] uint64_t events_lost() const { return events_.lost(); }
@@ -156,8 +164,9 @@ class Following {
     Unwinding unwinding_{table_};
     Scripts scripts_{table_};
     JavaCode java_{table_};
+    JsFunctions js_{table_};
     ProcessEvents events_;
-    bool watching_ = false;
+    bool watching_ = false, copies_ = false;
     bool chooses_ = false;
     uint64_t changes_ = 0, behind_ns_ = 0, hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
     std::optional<sys::RealtimePriority> urgent_; // in a command's first steps

@@ -235,6 +235,7 @@ std::optional<uint64_t> LiveSymbols::begin_of(uint32_t module_id, const Module &
 }
 
 std::optional<ScriptFrame> LiveSymbols::in_script(uint64_t offset) {
+    if (auto its = js_ ? js_->frame(offset) : std::nullopt) return its;
     return scripts_ ? std::optional(scripts_->frame(offset)) : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "programs/processes/java_code.h"
+#include "programs/processes/js_functions.h"
 #include "programs/processes/namer.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/scripts.h"
@@ -38,6 +39,13 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void set_scripts(const Scripts &scripts) { scripts_ = &scripts; }
     /// Where Java's functions have their names from, if the process tells of none itself; nullptr: nowhere. It must outlive this.
     void set_java(JavaCode &java) { java_ = &java; }
+    /// The same of JavaScript's.
+    void set_js(const JsFunctions &js) { js_ = &js; }
+    /// Whether a process itself tells of its functions: by a map or a dump, as far as its compiled code goes.
+    [[nodiscard]] bool tells(uint32_t pid) const {
+        const auto at = jits_.find(pid);
+        return at != jits_.end() && at->second.file;
+    }
     /// Java virtual machines whose compiled code is met are asked to write their map (jvm_attach.h).
     void ask_jvms() { ask_jvms_ = true; }
     /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
@@ -100,6 +108,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     DebugInfo *debug_info_ = nullptr;
     const Scripts *scripts_ = nullptr;
     JavaCode *java_ = nullptr;
+    const JsFunctions *js_ = nullptr;
     std::optional<uint32_t> owner_;
     bool ask_jvms_ = false;
     std::unordered_map<uint32_t, Table> tables_; // by module

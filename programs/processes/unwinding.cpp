@@ -7,6 +7,8 @@
 // (programs/unwind/exec_watch.h).
 #include "programs/processes/unwinding.h"
 
+#include <algorithm>
+
 #include "programs/unwind/closure.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
@@ -53,6 +55,7 @@ void Unwinding::prepare(const std::vector<std::string> &command) {
 bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
     mappings_.clear();
     if (!image) return false;
+    const bool copied = js_ && js_->knows(pid);
     for (const ProcessTable::Mapping &mapping : *image) {
         unwind::CodeMapping code;
         switch (table_.modules()[mapping.module].kind) {
@@ -68,6 +71,7 @@ bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
         code.end = mapping.end;
         code.file_offset = mapping.file_offset;
         code.module = mapping.module;
+        code.copied = copied;
         mappings_.push_back(code);
     }
     return !mappings_.empty();
@@ -85,10 +89,14 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
     bool all = true;
     waiting_ = false;
     for (uint32_t pid : table_.take_changed()) {
-        if (const ProcessTable::Image *image = table_.image(pid); java_ && image) (void)java_->look(pid, *image, now_ns);
+        if (const ProcessTable::Image *image = table_.image(pid); image) {
+            if (java_) (void)java_->look(pid, *image, now_ns);
+            if (js_) (void)js_->look(pid, *image);
+        }
         if (!list_mappings(pid, table_.image(pid))) {
             if (scripts_) scripts_->ended(pid);
             if (java_) java_->ended(pid);
+            if (js_) js_->ended(pid);
             TRY(tables_->ended(pid));
             continue;
         }
@@ -138,13 +146,27 @@ bool Unwinding::walk(UserStack &stack) {
     const bool by_tables = (stack.ending & UNWIND_TABLES) != 0;
     const bool whole = walked->ending == UNWIND_ENDED_ROOT || walked->ending == UNWIND_ENDED_DEPTH;
     const bool too_short = walked->ending == UNWIND_ENDED_UNREADABLE && walked->frames.size() <= 1;
-    if (!whole && (by_tables ? walked->frames.size() <= stack.frames.size() : too_short)) return false;
+    functions_ = js_ ? js_->functions(stack.pid, *walked, *stack.copy) : std::vector<unwind::FrameFunction>{};
+    if (!whole && (by_tables ? walked->frames.size() <= stack.frames.size() : too_short)) return keep(stack, *walked);
     walked_ = std::move(*walked);
     stack.frames = walked_.frames;
-    stack.functions = walked_.functions;
+    stack.functions = functions_.empty() ? walked_.functions : functions_;
     stack.ending = walked_.ending | UNWIND_TABLES;
     stack.made_here = true;
     if (!by_tables) stack.language = {}; // they may be of the program before this one
+    return true;
+}
+
+/// The program's frames are better, of a stack that is deeper than its copy; JavaScript's functions belong to them, too, as far
+/// as both have the same.
+bool Unwinding::keep(UserStack &stack, const unwind::Walked &walked) {
+    const size_t most = std::min(stack.frames.size(), walked.frames.size());
+    size_t same = 0;
+    while (same < most && stack.frames[same] == walked.frames[same]) ++same;
+    while (!functions_.empty() && functions_.back().frame >= same) functions_.pop_back();
+    if (functions_.empty()) return false;
+    stack.functions = functions_;
+    stack.ending &= ~uint32_t{UNWIND_COPIED};
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/processes/js_functions.h"
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/scripts.h"
@@ -43,6 +44,9 @@ class Unwinding final : private unwind::ModuleFiles {
     /// The same, of who knows Java's code.
     void tell(JavaCode &java) { java_ = &java; }
     [[nodiscard]] JavaCode *java() const { return java_; }
+    /// And of who knows JavaScript's functions.
+    void tell(JsFunctions &js) { js_ = &js; }
+    [[nodiscard]] JsFunctions *js() const { return js_; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
     /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
@@ -75,6 +79,7 @@ class Unwinding final : private unwind::ModuleFiles {
 
   private:
     bool list_mappings(uint32_t pid, const ProcessTable::Image *image);
+    bool keep(UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const;
     Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
     [[nodiscard]] std::optional<unwind::ListedRule> listed(uint32_t pid, uint64_t pc) const override {
@@ -85,10 +90,12 @@ class Unwinding final : private unwind::ModuleFiles {
     ProcessTable &table_;
     Scripts *scripts_ = nullptr;
     JavaCode *java_ = nullptr;
+    JsFunctions *js_ = nullptr;
     std::unique_ptr<unwind::LiveTables> tables_;
     bool waiting_ = false;
-    std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on
-    unwind::Walked walked_;                     // the sample's that walk() was last called for
+    std::vector<unwind::CodeMapping> mappings_;    // of one process, while they are handed on
+    unwind::Walked walked_;                        // the sample's that walk() was last called for
+    std::vector<unwind::FrameFunction> functions_; // likewise, where JavaScript has any
 };
 
 } // namespace rawbpf::inline v0::processes

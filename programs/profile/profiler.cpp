@@ -399,6 +399,7 @@ class Run {
         outcome_.ledger.languages = following_.scripts().counts();
         for (std::string &note : following_.scripts().learnt()) outcome_.languages.push_back(std::move(note));
         for (std::string &java : following_.java().learnt()) outcome_.languages.push_back(std::move(java));
+        for (std::string &js : following_.js().learnt()) outcome_.languages.push_back(std::move(js));
         for (const std::string &found : labels_.found()) outcome_.languages.push_back(found);
         for (std::string &warning : labels_.warnings()) outcome_.warnings.push_back(std::move(warning));
         outcome_.ended_early = deliverer_.early_ends().list();

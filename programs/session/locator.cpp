@@ -63,7 +63,20 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
     }
     if (processes::JavaCode *java = unwinding_.java())
         for (const unwind::FrameFunction &function : user.functions)
-            if (const auto number = java->method(user.pid, function.word)) places_[function.frame].file_offset = *number;
+            if (function.known)
+                continue;
+            else if (const auto number = java->method(user.pid, function.word))
+                places_[function.frame].file_offset = *number;
+    if (processes::JsFunctions *js = unwinding_.js()) {
+        bool any = false;
+        for (const unwind::FrameFunction &function : user.functions) {
+            if (!function.known || function.frame >= places_.size()) continue;
+            places_[function.frame] = js->place(function.word);
+            any = true;
+        }
+        if (any && js->view() == processes::ScriptView::language)
+            std::erase_if(places_, [&](const FrameLocation &place) { return !js->is_place(place); });
+    }
     const bool by_tables = (user.ending & UNWIND_TABLES) != 0; // then each frame was right
     if (!by_tables) places_.resize(frames_to_keep(places_));
     out.user_frames = static_cast<uint32_t>(places_.size());

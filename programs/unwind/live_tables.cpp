@@ -160,8 +160,8 @@ class Live final : public LiveTables, private WalkTables {
         }
         if (loads_ != before) return false;
         make_list(mappings);
-        const bool always_young = hide_listed();
-        while (!list_.empty() && TRY(processes_.publish(pid, list_, as_of_ns, now_ns, always_young)) == Publication::no_room) {
+        const Copied copied = hide_listed(mappings);
+        while (!list_.empty() && TRY(processes_.publish(pid, list_, as_of_ns, now_ns, copied)) == Publication::no_room) {
             if (!make_room()) {
                 ++without_room_;
                 break;
@@ -275,9 +275,9 @@ class Live final : public LiveTables, private WalkTables {
     /// For as long as the other tables are being made: a stack that ends for want of one is copied, as this is news.
     Result<void> publish_known(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t as_of_ns) {
         make_list(known_of(mappings));
-        const bool always_young = hide_listed();
+        const Copied copied = hide_listed(mappings);
         if (list_.empty()) return processes_.withdraw(pid); // what programs saw isn't mapped any more
-        (void)TRY(processes_.publish(pid, list_, as_of_ns, now_ns_, always_young));
+        (void)TRY(processes_.publish(pid, list_, as_of_ns, now_ns_, copied));
         return {};
     }
     [[nodiscard]] bool resident(uint32_t directory) const {
@@ -291,13 +291,14 @@ class Live final : public LiveTables, private WalkTables {
         return mapping.kind == CodeMapping::Kind::file || mapping.kind == CodeMapping::Kind::vdso;
     }
     /// Takes out of list_ what programs can't walk: for them it is no mapping, so stacks that come there are copied while the
-    /// process is young. True: there was any.
-    bool hide_listed() {
+    /// process is young, and it always is.
+    Copied hide_listed(std::span<const CodeMapping> mappings) {
         const auto listed = [](const UnwindMapping &mapping) { return mapping.kind == kListed; };
         const auto end = std::remove_if(list_.begin(), list_.end(), listed);
         const bool any = end != list_.end();
         list_.erase(end, list_.end());
-        return any;
+        const bool all = std::any_of(mappings.begin(), mappings.end(), [](const CodeMapping &mapping) { return mapping.copied; });
+        return all ? Copied::all : any ? Copied::unknown : Copied::while_young;
     }
 
     /// list_ = how code in these mappings is unwound.

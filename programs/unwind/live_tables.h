@@ -28,6 +28,7 @@ struct CodeMapping {
     } kind = Kind::file;
     uint64_t start = 0, end = 0, file_offset = 0;
     uint32_t module = 0; ///< the caller's number of the file
+    bool copied = false; ///< programs walk it; but all stacks of its process are copied, too
 };
 
 /// Whoever knows how to get at the files of processes.

@@ -17,7 +17,14 @@ namespace rawbpf::inline v0::unwind {
 
 namespace {
 
-constexpr uint64_t kAlwaysYoung = INT64_MAX; // UnwindProcess::since_ns that no time is long after
+uint64_t since_ns(Copied copied, uint64_t now_ns) {
+    switch (copied) {
+    case Copied::while_young: break;
+    case Copied::unknown: return UNWIND_ALWAYS_YOUNG;
+    case Copied::all: return UNWIND_ALWAYS_COPIED;
+    }
+    return now_ns;
+}
 
 uint64_t hash_of(std::span<const UnwindMapping> mappings) {
     uint64_t hash = mappings.size();
@@ -43,7 +50,7 @@ void Processes::leave(uint32_t list) {
 }
 
 Result<Publication> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wanted, uint64_t as_of_ns, uint64_t now_ns,
-                                       bool always_young) {
+                                       Copied copied) {
     const auto before = published_.find(pid);
     const uint64_t hash = hash_of(wanted);
     uint32_t list = UINT32_MAX, unused = UINT32_MAX;
@@ -54,8 +61,7 @@ Result<Publication> Processes::publish(uint32_t pid, std::span<const UnwindMappi
                  std::memcmp(mappings(lists_[i]).data(), wanted.data(), wanted.size_bytes()) == 0)
             list = i;
     }
-    if (before != published_.end() && before->second.list == list && before->second.always_young == always_young &&
-        sink_.has(pid)) {
+    if (before != published_.end() && before->second.list == list && before->second.copied == copied && sink_.has(pid)) {
         before->second.used_ns = now_ns;
         return Publication::done;
     }
@@ -85,7 +91,7 @@ Result<Publication> Processes::publish(uint32_t pid, std::span<const UnwindMappi
             ++evictions_;
             TRY(withdraw(oldest->first));
         }
-        return sink_.put(pid, {lists_[list].position, lists_[list].count, always_young ? kAlwaysYoung : now_ns}, as_of_ns);
+        return sink_.put(pid, {lists_[list].position, lists_[list].count, since_ns(copied, now_ns)}, as_of_ns);
     };
     auto done = put();
     if (!done || !*done) leave(list);
@@ -95,7 +101,7 @@ Result<Publication> Processes::publish(uint32_t pid, std::span<const UnwindMappi
         published_.erase(pid);
         return Publication::executed;
     }
-    published_.insert_or_assign(pid, Published{list, now_ns, always_young});
+    published_.insert_or_assign(pid, Published{list, now_ns, copied});
     return Publication::done;
 }
 

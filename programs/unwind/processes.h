@@ -28,6 +28,13 @@ enum class Publication : uint8_t {
     executed, ///< it isn't true any more: the process has executed a program meanwhile
 };
 
+/// Which stacks of a process are copied (UnwindProcess::since_ns).
+enum class Copied : uint8_t {
+    while_young, ///< those that come to unknown code, for as long as what is told is news
+    unknown,     ///< those, always
+    all,
+};
+
 class Processes {
   public:
     /// At most `most` processes at a time.
@@ -36,10 +43,9 @@ class Processes {
 
     /// Lets programs see these mappings (ascending, without overlap, at most UNWIND_MAX_MAPPINGS) in place of what they saw of
     /// the process; it had them at `as_of_ns`. Where it isn't done they see nothing of the process any more. The least recently
-    /// used process makes room in the map. `always_young`: what is told
-    /// never counts as out of date, so that stacks which come to unknown code are always copied.
+    /// used process makes room in the map.
     [[nodiscard]] Result<Publication> publish(uint32_t pid, std::span<const UnwindMapping> mappings, uint64_t as_of_ns,
-                                              uint64_t now_ns, bool always_young = false);
+                                              uint64_t now_ns, Copied copied = Copied::while_young);
     /// Nothing is known of the process any more.
     [[nodiscard]] Result<void> withdraw(uint32_t pid);
     /// Withdraws all processes with a mapping whose pages begin there. Returns which.
@@ -59,7 +65,7 @@ class Processes {
     struct Published {
         uint32_t list;
         uint64_t used_ns;
-        bool always_young;
+        Copied copied;
     };
     [[nodiscard]] std::span<const UnwindMapping> mappings(const List &list) const;
     void leave(uint32_t list);

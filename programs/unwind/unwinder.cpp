@@ -987,6 +987,9 @@ void Unwinder::jump_if_walked(Code &f, const WalkPlace &place, Label walked) con
     const Label wanted = f.label("copy wanted");
     f.load<uint32_t>(r1, emit.at(offsetof(UnwindState, ending)));
     f.jump_if(r1 == UNWIND_ENDED_NO_PROCESS, wanted);
+    f.load<uint64_t>(r2, emit.at(offsetof(UnwindState, since_ns)));
+    f.load_imm64(r3, UNWIND_ALWAYS_COPIED);
+    f.jump_if(r2 == r3, wanted);
     // Where a frame pointer led into no mapping that is known, the ending is that of the code that it was tried for.
     f.load<uint64_t>(r2, emit.at(offsetof(UnwindState, guessed)));
     f.if_(r1 != r2, [&] { f.jump_if(r1 != runtime(UNWIND_TABLES | UNWIND_ENDED_NO_MAPPING), walked); });

@@ -66,7 +66,10 @@ class StackWalk {
         }
         if (rule.flags & UNWIND_GUESSED) {
             if (guessed_ == 0) read_code();
-            if (!by_code(rule)) return guess(rule);
+            const bool by_its_code = by_code(rule);
+            if (!by_its_code || enters_)
+                out_.pointed.push_back({static_cast<uint32_t>(out_.frames.size() - 1), fp_, by_its_code});
+            if (!by_its_code) return guess(rule);
         }
         if (rule.kind == UNWIND_SIGNAL) return signal();
         uint64_t cfa = 0;
@@ -280,13 +283,15 @@ class StackWalk {
                            [&](const CallForm &form) { return (before_ >> form.shift & form.mask) == form.bits; }) ||
                std::find(entries.begin(), entries.end(), here_) != entries.end();
     }
-    bool by_code(UnwindRule &rule) const {
+    bool by_code(UnwindRule &rule) {
+        enters_ = false;
         const bool exact = pc_ == (address_ & ~UNWIND_EXACT_PC);
         for (const CodePattern &pattern : code_patterns(machine_.arch)) {
             if ((pattern.exact && !exact) || (here_ & pattern.mask) != pattern.here ||
                 (before_ & pattern.before_mask) != pattern.before)
                 continue;
             rule = pattern.rule;
+            enters_ = pattern.exact && out_.frames.size() == 1;
             if (pattern.adds) rule.cfa = static_cast<int16_t>(rule.cfa + (here_ >> 24 & 0xff) / kWord);
             return true;
         }
@@ -318,6 +323,7 @@ class StackWalk {
     const UnwindMapping *mapping_ = nullptr;
     uint32_t guessed_ = 0;
     uint64_t before_ = 0, here_ = 0; // code
+    bool enters_ = false;            // by_code() has found the leaf's beginning
     Walked out_;
 };
 

@@ -61,6 +61,14 @@ struct StackCopy {
 struct FrameFunction {
     uint32_t frame; ///< leaf is 0
     uint64_t word;
+    bool known = false; ///< the word is no longer the stack's: whoever keeps the functions has given it a number
+};
+
+/// A frame of code without a table.
+struct PointedFrame {
+    uint32_t frame;
+    uint64_t fp; ///< its frame pointer
+    bool enters; ///< the leaf, where it hasn't made its frame: the pointer is its caller's
 };
 
 struct Walked {
@@ -68,6 +76,7 @@ struct Walked {
     uint32_t ending = 0;                  ///< UNWIND_ENDED_...; UNWIND_ENDED_UNREADABLE where the copy ends
     uint64_t pc = 0;                      ///< that it ended at: where it was looked for in the mappings
     std::vector<FrameFunction> functions; ///< ascending
+    std::vector<PointedFrame> pointed;    ///< ascending: those that were left by their frame pointer
 };
 
 /// Of `program` depth, arch and address_mask count. `mappings`: ascending, without overlap. Whatever the rest holds, it ends

@@ -97,7 +97,7 @@ struct UnwindMapping {
 struct UnwindProcess {
     __u32 mappings; ///< position of the UnwindMappings
     __u32 count;    ///< of them; at most UNWIND_MAX_MAPPINGS
-    __u64 since_ns; ///< CLOCK_MONOTONIC: when these mappings were told
+    __u64 since_ns; ///< CLOCK_MONOTONIC: when these mappings were told; or one of UNWIND_ALWAYS_
 };
 
 /// A thread's registers where a walk begins, or goes on: the first fields of the walk's state, and what a copy of a stack comes
@@ -130,6 +130,10 @@ struct UnwindRegisters {
 #define UNWIND_COPY_PAGES 4
 #define UNWIND_COPY_PAGE 4096              /* read at once, from one multiple of it to the next: the next one may not be there */
 #define UNWIND_COPY_YOUNG_NS 1000000000ull /* what was told of a process is taken as out of date for so long */
+
+/// UnwindProcess::since_ns: it never counts as out of date, and stacks that come to unknown code are always copied; all are.
+#define UNWIND_ALWAYS_YOUNG 0x7fffffffffffffffull
+#define UNWIND_ALWAYS_COPIED 0x7ffffffffffffffeull
 
 /// Set in an address of a stack that is exact, although it isn't the leaf: what a signal interrupted. Without it, an address
 /// above the leaf is a return address, and the call lies before it.
