@@ -11,6 +11,7 @@
 #include "programs/languages/memory.h"
 #include "programs/languages/runtime.h"
 #include "programs/languages/thread_pointer.h"
+#include "programs/languages/v8/layout.h"
 #include "programs/processes/advice.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
@@ -117,9 +118,20 @@ std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, c
         return out;
     }
     const processes::RuntimeAdvice *known = processes::runtime_of(out.path);
+    std::string why_not;
+    if (const auto v8 = languages::v8::recognise(file, bytes)) {
+        out.language = known ? known->name : "JavaScript";
+        if (v8->layout && kHostArch == Arch::x86_64) {
+            out.functions = true;
+            out.how = format("its functions are shown, compiled and interpreted ones, with the lines where they begin, by {} "
+                             "symbols that it has for debuggers; those that a compiler has inlined aren't",
+                             v8->told);
+            return out;
+        }
+        why_not = v8->layout ? "V8's frames are known on x86-64 only" : v8->why;
+    }
     if (!known) return std::nullopt;
     out.language = known->name;
-    std::string why_not;
     if (const auto found = languages::hotspot::recognise(file, bytes)) {
         const auto bias = languages::bias_of(*found, region.start, region.file_offset);
         if (bias && learn_java(out, pid, *bias, *found, why_not)) return out;

@@ -22,6 +22,8 @@ constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be
 constexpr uint64_t kFreshNs = 1'000'000;     // the same, where the next stack waits for it
 constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
+constexpr int kMovesMs =
+    10; // V8's heap is read so soon after a sample: a young function lives no longer where garbage is collected often
 constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its exec, its libraries
 
 } // namespace
@@ -81,6 +83,7 @@ Result<void> Following::add_to(int epoll, uint64_t data) const {
 }
 
 int Following::wait_ms(int usual) const {
+    if (unwinds() && js_.any()) usual = std::min(usual, kMovesMs);
     return unwinds() && (events_.waiting() || unwinding_.waiting()) ? std::min(usual, 1) : usual;
 }
 

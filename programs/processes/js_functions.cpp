@@ -28,6 +28,13 @@ std::optional<uint64_t> word_at(const unwind::StackCopy &copy, uint64_t address)
     return word;
 }
 
+/// "(anonymous) loader.js:12": there are many of them.
+std::string nameless(const ScriptFrame &frame) {
+    const std::string file = frame.file.substr(frame.file.rfind('/') + 1);
+    if (file.empty()) return "(anonymous)";
+    return frame.line == 0 ? format("(anonymous) {}", file) : format("(anonymous) {}:{}", file, frame.line);
+}
+
 } // namespace
 
 const File *JsFunctions::file_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
@@ -103,12 +110,12 @@ std::optional<uint64_t> JsFunctions::number(Process &process, Heap &heap, uint64
     const auto function = heap.function(*shared);
     if (!function) return std::nullopt;
     ScriptFrame frame;
-    frame.function = function->name.empty() ? "(anonymous)" : function->name;
     if (function->script != 0) {
         const Lines &lines = script(process, heap, *function);
         frame.file = lines.file;
         if (lines.ends) frame.line = line_of(*lines.ends, function->position);
     }
+    frame.function = function->name.empty() ? nameless(frame) : function->name;
     if (frames_.size() >= kMostFunctions) return std::nullopt;
     const auto [at, fresh] = numbers_.try_emplace({frame.function, {frame.file, frame.line}}, kFirst + frames_.size());
     if (fresh) frames_.push_back(std::move(frame));
@@ -145,8 +152,8 @@ std::vector<std::string> JsFunctions::learnt() const {
     for (const auto &[module, file] : files_)
         if (file && file->layout)
             out.push_back(format("{}: V8, by {} symbols that it has for debuggers", table_.modules()[module].path, file->told));
-    out.push_back(format("JavaScript: {} functions; {} frames have one, {} have something else in its place, as it was moved",
-                         frames_.size(), named_, unnamed_));
+    out.push_back(format("JavaScript: {} functions; {} frames are of one, and of {} it couldn't be read", frames_.size(), named_,
+                         unnamed_));
     return out;
 }
 

@@ -37,6 +37,8 @@ class JsFunctions {
     bool look(uint32_t pid, const ProcessTable::Image &image);
     /// As it was found.
     [[nodiscard]] bool knows(uint32_t pid) const { return processes_.count(pid) != 0; }
+    /// Whether any has.
+    [[nodiscard]] bool any() const { return !processes_.empty(); }
     void ended(uint32_t pid) { processes_.erase(pid); }
 
     /// The functions of a stack's frames, ascending, by their numbers. To be called as soon as the stack is there.

@@ -41,11 +41,6 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void set_java(JavaCode &java) { java_ = &java; }
     /// The same of JavaScript's.
     void set_js(const JsFunctions &js) { js_ = &js; }
-    /// Whether a process itself tells of its functions: by a map or a dump, as far as its compiled code goes.
-    [[nodiscard]] bool tells(uint32_t pid) const {
-        const auto at = jits_.find(pid);
-        return at != jits_.end() && at->second.file;
-    }
     /// Java virtual machines whose compiled code is met are asked to write their map (jvm_attach.h).
     void ask_jvms() { ask_jvms_ = true; }
     /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
@@ -57,6 +52,10 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void opened(uint32_t module_id, const Fd &file, const std::string &root) override;
     bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) override;
     uint64_t code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) override;
+    bool tells(uint32_t pid) override {
+        const auto at = jits_.find(pid);
+        return at != jits_.end() && at->second.file;
+    }
     std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;

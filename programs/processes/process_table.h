@@ -46,6 +46,8 @@ class MapsSource {
     virtual bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) = 0;
     /// Which function lay at an address made at run time then: a number that in_memory() (namer.h) is asked with.
     virtual uint64_t code_layer(uint32_t /*pid*/, uint64_t /*address*/, uint64_t /*t_ns*/) { return 0; }
+    /// Whether a process that was met so tells itself what its code made at run time is: by a map or a dump.
+    virtual bool tells(uint32_t /*pid*/) { return false; }
 };
 
 class ProcessTable {
@@ -94,6 +96,10 @@ class ProcessTable {
 
     /// The user frame at `address`. A place with module kNone: in no mapping known of.
     [[nodiscard]] FrameLocation locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
+    /// Whether what lies at a place is told by the process itself, which has made it at run time.
+    [[nodiscard]] bool tells(uint32_t pid, const FrameLocation &place) {
+        return place.module != kNone && modules_[place.module].kind == ModuleKind::anonymous && source_.tells(pid);
+    }
     /// A module's file was opened, below `root` (empty: ours): whoever reads the maps may keep it.
     void opened(uint32_t module, const Fd &file, const std::string &root) { source_.opened(module, file, root); }
     /// True when the process has no user memory at all, so that no user stack of it can be missing.

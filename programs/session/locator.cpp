@@ -71,7 +71,9 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
         bool any = false;
         for (const unwind::FrameFunction &function : user.functions) {
             if (!function.known || function.frame >= places_.size()) continue;
-            places_[function.frame] = js->place(function.word);
+            FrameLocation &place = places_[function.frame];
+            if (table_.tells(user.pid, place)) continue;
+            place = js->place(function.word);
             any = true;
         }
         if (any && js->view() == processes::ScriptView::language)

@@ -95,8 +95,13 @@ bool Heap::read_scope(uint64_t scope, Function &out) {
         auto first = word(at);
         if (first && is_smi(*first)) first = word(++at); // of a module
         if (!first || !is_pointer(*first)) return false;
-        if (!is_string(*first) && count < kInlineLocals) return false;
-        at += (is_string(*first) ? count : 1) + count;
+        const bool table = count >= kInlineLocals && !is_string(*first);
+        const int32_t names = table ? 1 : count;
+        for (int32_t i = 0; i < names + count; ++i) {
+            const auto its = word(at + i);
+            if (!its || !(i < names ? table || is_string(*its) : is_smi(*its))) return false;
+        }
+        at += names + count;
     }
     const auto name = word(at), slot = word(at + 1);
     if (!name || !slot || !is_smi(*slot)) return false;
@@ -108,7 +113,7 @@ bool Heap::read_scope(uint64_t scope, Function &out) {
         return false;
     }
     const auto given = word(at + 2);
-    if (!given) return false;
+    if (!given || !is_pointer(*given)) return false;
     if (out.name.empty() && is_string(*given)) out.name = text(*given).value_or("");
     const bool in_front = layout_.scope_first - layout_.scope_locals >= 3;
     const int32_t place = in_front ? layout_.scope_first - 2 : at + 3;
@@ -140,6 +145,16 @@ std::optional<Heap::Flat> Heap::flat(uint64_t string) {
             return Flat{string - 1 + chars + skipped * (one_byte ? 1 : 2), count, one_byte};
         }
         std::optional<uint64_t> next;
+        if (how == layout_.external) {
+            // Outside of the heap, as node's own scripts are. The word behind the resource is where the characters lie
+            // (src/objects/string.tq, ExternalString), unless the string is "uncached", by this bit of its type.
+            constexpr int32_t kUncached = 0x10;
+            const auto chars = field(string, layout_.resource + static_cast<int32_t>(sizeof(uint64_t)));
+            const uint32_t count = taken.value_or(*length);
+            if (!chars || (*its & kUncached) != 0 || skipped > *length || count > *length - skipped) return std::nullopt;
+            const bool one_byte = (*its & layout_.one_byte) != 0;
+            return Flat{*chars + skipped * (one_byte ? 1 : 2), count, one_byte};
+        }
         if (how == layout_.thin) {
             next = field(string, layout_.thin_actual);
         } else if (how == layout_.cons) { // of one piece, once it was read

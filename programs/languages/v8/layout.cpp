@@ -102,7 +102,8 @@ std::optional<Layout> layout_of(const Symbols &symbols, std::string &why) {
         numbers.take(out.first_nonstring, "FirstNonstringType") &&
         numbers.take(out.representation_mask, "StringRepresentationMask") && numbers.take(out.one_byte, "OneByteStringTag") &&
         numbers.take(out.cons, "ConsStringTag") && numbers.take(out.sliced, "SlicedStringTag") &&
-        numbers.take(out.thin, "ThinStringTag");
+        numbers.take(out.thin, "ThinStringTag") && numbers.take(out.external, "ExternalStringTag") &&
+        numbers.field(out.resource, {"ExternalString__resource"});
     const bool types = numbers.type(out.shared_type, "SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE") &&
                        numbers.type(out.script_type, "Script__SCRIPT_TYPE") &&
                        numbers.type(out.scope_type, "ScopeInfo__SCOPE_INFO_TYPE") &&
@@ -119,8 +120,8 @@ std::optional<Layout> layout_of(const Symbols &symbols, std::string &why) {
     const int32_t offsets[] = {
         out.map,           out.instance_type, out.shared,        out.name_or_scope,  out.script,         out.script_name,
         out.script_source, out.line_ends,     out.string_length, out.one_byte_chars, out.two_byte_chars, out.cons_first,
-        out.cons_second,   out.sliced_parent, out.sliced_offset, out.thin_actual,    out.array_length,   out.array_data,
-        out.scope_locals,  out.scope_first,   -out.context,      -out.function};
+        out.cons_second,   out.sliced_parent, out.sliced_offset, out.resource,       out.thin_actual,    out.array_length,
+        out.array_data,    out.scope_locals,  out.scope_first,   -out.context,       -out.function};
     for (const int32_t offset : offsets)
         if (offset < 0 || offset > kMostOffset) {
             why = format("a field's offset is {}, which makes no sense", offset);

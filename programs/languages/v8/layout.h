@@ -29,14 +29,14 @@ struct Layout {
     int32_t name_or_scope = 0, script = 0;
     int32_t script_name = 0, script_source = 0, line_ends = 0;
     int32_t string_length = 0, one_byte_chars = 0, two_byte_chars = 0;
-    int32_t cons_first = 0, cons_second = 0, sliced_parent = 0, sliced_offset = 0, thin_actual = 0;
+    int32_t cons_first = 0, cons_second = 0, sliced_parent = 0, sliced_offset = 0, thin_actual = 0, resource = 0;
     int32_t array_length = 0, array_data = 0;
     // Instance types.
     int32_t first_function = 0, last_function = 0;
     int32_t shared_type = 0, script_type = 0, scope_type = 0, array_type = 0;
     int32_t first_nonstring = 0;
-    int32_t representation_mask = 0, one_byte = 0; ///< of a string's type
-    int32_t cons = 0, sliced = 0, thin = 0;        ///< representations; 0 is the characters themselves
+    int32_t representation_mask = 0, one_byte = 0;        ///< of a string's type
+    int32_t cons = 0, sliced = 0, thin = 0, external = 0; ///< representations; 0 is the characters themselves
     // Of a ScopeInfo, in words behind its map.
     int32_t scope_locals = 0, scope_first = 0; ///< how many variables lie in the context; where what has no fixed place begins
 };

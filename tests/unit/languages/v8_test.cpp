@@ -1,0 +1,288 @@
+// V8's heap, made in the test's own memory: as it is, lying, cut, leading in circles.
+#include "programs/languages/v8/heap.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/support/test.h"
+#include "tests/unit/languages/made_memory.h"
+
+using namespace rawbpf;
+using namespace rawbpf::languages;
+using namespace rawbpf::languages::v8;
+using namespace rawbpf::test;
+
+namespace {
+
+constexpr uint64_t kMaps = MadeMemory::kBase + 0x1000, kFunction = MadeMemory::kBase + 0x4000, kShared = kFunction + 0x100,
+                   kScope = kFunction + 0x200, kScript = kFunction + 0x800, kStrings = MadeMemory::kBase + 0x8000;
+enum Type : uint16_t {
+    kTwoByte = 32,
+    kOneByte = 40,
+    kCons = 41,
+    kExternal = 42,
+    kSliced = 43,
+    kThin = 45,
+    kUndefined = 131,
+    kArray = 200,
+    kScopeType = 260,
+    kSharedType = 261,
+    kScriptType = 262,
+    kFunctionType = 2065
+};
+
+constexpr uint64_t tagged(uint64_t address) { return address + 1; }
+constexpr uint64_t small(int32_t value) { return uint64_t{static_cast<uint32_t>(value)} << 32; }
+
+/// A function `fib` of /app/a.js with two variables in its context, on the second line.
+class Made {
+  public:
+    MadeMemory memory;
+    v8::Layout layout;
+
+    /// `in_front`: the place in the source lies so in a ScopeInfo.
+    explicit Made(bool in_front = true) : in_front_(in_front) {
+        layout = {.context = -8,
+                  .function = -16,
+                  .map = 0,
+                  .instance_type = 12,
+                  .shared = 32,
+                  .name_or_scope = 24,
+                  .script = 40,
+                  .script_name = 16,
+                  .script_source = 8,
+                  .line_ends = 56,
+                  .string_length = 12,
+                  .one_byte_chars = 16,
+                  .two_byte_chars = 16,
+                  .cons_first = 16,
+                  .cons_second = 24,
+                  .sliced_parent = 16,
+                  .sliced_offset = 24,
+                  .thin_actual = 16,
+                  .resource = 16,
+                  .array_length = 8,
+                  .array_data = 16,
+                  .first_function = kFunctionType,
+                  .last_function = kFunctionType + 16,
+                  .shared_type = kSharedType,
+                  .script_type = kScriptType,
+                  .scope_type = kScopeType,
+                  .array_type = kArray,
+                  .first_nonstring = 128,
+                  .representation_mask = 7,
+                  .one_byte = 8,
+                  .cons = 1,
+                  .sliced = 3,
+                  .thin = 5,
+                  .external = 2,
+                  .scope_locals = 2,
+                  .scope_first = in_front ? 5 : 3};
+        object(kFunction, kFunctionType);
+        memory.put(kFunction + 32, tagged(kShared));
+        object(kShared, kSharedType);
+        memory.put(kShared + 24, tagged(kScope));
+        memory.put(kShared + 40, tagged(kScript));
+        object(kScript, kScriptType);
+        memory.put(kScript + 16, text("/app/a.js"));
+        memory.put(kScript + 8, text("let a, b\nfunction fib() {\n}\n"));
+        memory.put(kScript + 56, undefined());
+        object(kScope, kScopeType);
+        const std::vector<uint64_t> place{small(21), small(27)};
+        words_ = {0x4171c4, small(0), small(2)};
+        if (in_front) words_.insert(words_.end(), place.begin(), place.end());
+        names_ = words_.size();
+        words_.insert(words_.end(), {text("a"), text("b"), small(7), small(8)});
+        name_ = words_.size();
+        words_.insert(words_.end(), {text("fib"), small(-1), undefined()});
+        if (!in_front) words_.insert(words_.end(), place.begin(), place.end());
+        put_scope();
+    }
+    void put_scope() {
+        for (size_t i = 0; i < words_.size(); ++i) memory.put(kScope + 8 + 8 * i, words_[i]);
+    }
+    std::vector<uint64_t> &scope() { return words_; }
+    [[nodiscard]] size_t names() const { return names_; } ///< of its words, the first of the variables' names
+    [[nodiscard]] size_t name() const { return name_; }   ///< and its own
+
+    void object(uint64_t at, Type type) {
+        const uint64_t map = kMaps + 16 * (uint64_t{type} & 0xff);
+        memory.put<uint16_t>(map + 12, type);
+        memory.put(at, tagged(map));
+    }
+    uint64_t fresh(Type type) {
+        const uint64_t at = next_;
+        next_ += 0x80;
+        object(at, type);
+        return at;
+    }
+    uint64_t undefined() { return tagged(fresh(kUndefined)); }
+    uint64_t text(const std::string &characters) {
+        const uint64_t at = fresh(kOneByte);
+        memory.put<uint32_t>(at + 12, static_cast<uint32_t>(characters.size()));
+        for (size_t i = 0; i < characters.size(); ++i) memory.put<char>(at + 16 + i, characters[i]);
+        return tagged(at);
+    }
+    uint64_t pair(Type type, uint32_t length, uint64_t first, uint64_t second) {
+        const uint64_t at = fresh(type);
+        memory.put<uint32_t>(at + 12, length);
+        memory.put(at + 16, first);
+        memory.put(at + 24, second);
+        return tagged(at);
+    }
+    std::optional<std::string> read_text(uint64_t string) {
+        Memory reader(memory);
+        return Heap(reader, layout).text(string);
+    }
+    /// "fib /app/a.js:2", or where it failed.
+    std::string read() {
+        Memory reader(memory);
+        Heap heap(reader, layout);
+        const auto shared = heap.shared(tagged(kFunction));
+        if (!shared) return "no function";
+        const auto function = heap.function(*shared);
+        if (!function) return "no name";
+        const auto ends = function->script != 0 ? heap.line_ends(function->script, function->source) : std::nullopt;
+        return function->name + " " + (function->script != 0 ? heap.script_name(function->script) : "") + ":" +
+               std::to_string(ends ? line_of(*ends, function->position) : 0);
+    }
+
+  private:
+    bool in_front_;
+    uint64_t next_ = kStrings;
+    std::vector<uint64_t> words_;
+    size_t names_ = 0, name_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("v8: a function's name, file and line, where the place in the source lies in front and behind") {
+    for (const bool in_front : {true, false}) {
+        Made made(in_front);
+        CHECK(made.read() == "fib /app/a.js:2");
+        made.scope()[made.name()] = small(0); // none of its own: what it was assigned to
+        made.scope()[made.name() + 2] = made.text("app.fib");
+        made.put_scope();
+        CHECK(made.read() == "app.fib /app/a.js:2");
+        made.scope()[2] = small(0); // no variables in the context
+        made.scope().erase(made.scope().begin() + static_cast<std::ptrdiff_t>(made.names()),
+                           made.scope().begin() + static_cast<std::ptrdiff_t>(made.names()) + 4);
+        made.put_scope();
+        CHECK(made.read() == "app.fib /app/a.js:2");
+    }
+    Made module(true); // a number of variables stands in front of the names
+    module.scope().insert(module.scope().begin() + static_cast<std::ptrdiff_t>(module.names()), small(3));
+    module.put_scope();
+    CHECK(module.read() == "fib /app/a.js:2");
+    Made own; // V8's own have a string, and no script
+    own.memory.put(kShared + 24, own.text("map"));
+    own.memory.put(kShared + 40, own.undefined());
+    CHECK(own.read() == "map :0");
+    own.memory.put(kShared + 24, small(0));
+    CHECK(own.read() == " :0");
+}
+
+TEST_CASE("v8: lines as V8 has them, and those that are counted, of text outside of the heap, too") {
+    Made made;
+    const uint64_t ends = made.fresh(kArray);
+    made.memory.put(ends + 8, small(3));
+    for (int i = 0; i < 3; ++i) made.memory.put(ends + 16 + 8 * static_cast<uint64_t>(i), small(5 + 5 * i));
+    made.memory.put(kScript + 56, tagged(ends));
+    CHECK(made.read() == "fib /app/a.js:4"); // 21 is behind 5, 10, 15
+    made.memory.put(ends + 24, small(1));    // not ascending
+    CHECK(made.read() == "fib /app/a.js:0");
+    made.memory.put(ends + 8, small(INT32_MAX));
+    CHECK(made.read() == "fib /app/a.js:0");
+    made.memory.put(kScript + 56, made.undefined());
+    const uint64_t chars = MadeMemory::kBase + 0x20000;
+    made.memory.put_text(chars, "one\ntwo\nthree\nfour four\n");
+    made.memory.put(kScript + 8, made.pair(kExternal, 24, 0xdead, chars));
+    CHECK(made.read() == "fib /app/a.js:4");
+    made.memory.put(kScript + 8, made.pair(kExternal, 24, 0xdead, 0x10)); // nothing is there
+    CHECK(made.read() == "fib /app/a.js:0");
+    CHECK(line_of({}, 5) == 1);
+    CHECK(line_of({3, 9}, 3) == 1);
+    CHECK(line_of({3, 9}, 4) == 2);
+    CHECK(line_of({3, 9}, 10) == 3);
+    CHECK(line_of({3, 9}, -1) == 0);
+}
+
+TEST_CASE("v8: strings in pieces, parts of others, of two bytes; and none that lead in circles or beyond their end") {
+    Made made;
+    const uint64_t left = made.text("left"), right = made.text("right"), empty = made.text("");
+    CHECK(made.read_text(made.pair(kCons, 9, left, right)) == "leftright");
+    CHECK(made.read_text(made.pair(kCons, 4, left, empty)) == "left");
+    CHECK(made.read_text(made.pair(kThin, 5, right, 0)) == "right");
+    CHECK(made.read_text(made.pair(kSliced, 3, right, small(1))) == "igh");
+    CHECK(!made.read_text(made.pair(kSliced, 5, right, small(1)))); // beyond its end
+    CHECK(!made.read_text(made.pair(kSliced, 1, right, small(-1))));
+    const uint64_t wide = made.fresh(kTwoByte);
+    made.memory.put<uint32_t>(wide + 12, 4);
+    const uint16_t characters[] = {0x66, 0xfc, 0x20ac, 0xd83d};
+    for (uint64_t i = 0; i < 4; ++i) made.memory.put<uint16_t>(wide + 16 + 2 * i, characters[i]);
+    CHECK(made.read_text(tagged(wide)) == "f\u00fc\u20ac?");
+    CHECK(made.read_text(made.text("a\nb\033c")) == "a?b?c"); // one line
+    const uint64_t circle = made.fresh(kThin);
+    made.memory.put(circle + 16, tagged(circle));
+    CHECK(!made.read_text(tagged(circle)));
+    const uint64_t ring = made.fresh(kCons);
+    made.memory.put<uint32_t>(ring + 12, 8);
+    made.memory.put(ring + 16, tagged(ring));
+    made.memory.put(ring + 24, tagged(ring));
+    CHECK(!made.read_text(tagged(ring)));
+    const uint64_t endless = made.fresh(kOneByte);
+    made.memory.put<uint32_t>(endless + 12, UINT32_MAX);
+    CHECK(made.read_text(tagged(endless))->size() <= 2048);
+    CHECK(!made.read_text(made.undefined()));
+    CHECK(!made.read_text(small(7)));
+}
+
+TEST_CASE("v8: what was moved a moment ago is followed; what is of another type is no function") {
+    Made made;
+    const uint64_t old = made.fresh(kFunctionType);
+    made.memory.put(old, kFunction); // its map's word is its new place
+    Memory reader(made.memory);
+    Heap heap(reader, made.layout);
+    const auto there = heap.shared(tagged(kFunction)), moved = heap.shared(tagged(old));
+    REQUIRE((there && moved));
+    CHECK(*there == *moved);
+    CHECK(!heap.shared(kFunction)); // no pointer
+    CHECK(!heap.shared(small(4)));
+    CHECK(!heap.shared(tagged(kScript)));
+    CHECK(!heap.shared(tagged(0x10)));
+    Made other;
+    other.object(kShared, kScopeType);
+    CHECK(other.read() == "no function");
+}
+
+TEST_CASE("v8: a scope that makes no sense gives no name") {
+    for (const uint64_t count : {small(-1), small(5000), small(40), tagged(kScope), uint64_t{3}}) {
+        Made made;
+        made.scope()[2] = count;
+        made.put_scope();
+        CHECK(made.read() == "no name");
+    }
+    Made made;
+    made.scope()[made.name()] = tagged(kScript); // an object that is no string
+    made.put_scope();
+    CHECK(made.read() == "no name");
+    Made backwards;
+    backwards.scope()[4] = small(3); // it ends before it begins
+    backwards.put_scope();
+    CHECK(backwards.read() == "fib /app/a.js:0");
+}
+
+TEST_CASE("v8: whatever the heap holds, reading it ends") {
+    std::mt19937_64 random(24);
+    for (int round = 0; round < 3000; ++round) {
+        Made made(round % 2 == 0);
+        auto &bytes = made.memory.bytes();
+        for (int i = 0; i < 8; ++i) { // pointers to anything, and bytes
+            const uint64_t at = 0x1000 + random() % 0x9000 / 8 * 8;
+            const uint64_t word = i % 2 == 0 ? tagged(MadeMemory::kBase + random() % 0xa000 / 8 * 8) : random();
+            std::memcpy(bytes.data() + at, &word, sizeof word);
+        }
+        CHECK(made.read().size() < 8192);
+    }
+}
