@@ -14,8 +14,7 @@ using namespace languages::v8;
 
 namespace {
 
-constexpr size_t kMostPages = 512; // of one stack, but a script's text is read apart
-constexpr size_t kTextPages = 1 << 12;
+constexpr size_t kMostPages = 1 << 13;                                               // of one stack, with the text of scripts
 constexpr size_t kMostKnown = 1 << 16, kMostScripts = 1 << 13, kMostLines = 1 << 22; // of a process
 constexpr size_t kMostFunctions = 1 << 18;                                           // of all
 constexpr size_t kMostProcesses = 1 << 10;
@@ -84,9 +83,12 @@ std::vector<unwind::FrameFunction> JsFunctions::functions(uint32_t pid, const un
     Process &process = at->second;
     const Layout &layout = *files_[process.module]->layout;
     sys::Because why("the names of JavaScript's functions, from the heap of V8");
-    auto pages = languages::ProcessPages::open(pid);
-    if (!pages) return out; // it has ended
-    languages::Memory memory(*pages, kMostPages);
+    if (!process.pages) {
+        auto pages = languages::ProcessPages::open(pid);
+        if (!pages) return out; // it has ended
+        process.pages = *pages;
+    }
+    languages::Memory memory(*process.pages, kMostPages);
     Heap heap(memory, layout);
     for (const unwind::PointedFrame &frame : walked.pointed) {
         const auto slot = [&](int32_t offset) { return word_at(copy, frame.fp + static_cast<uint64_t>(int64_t{offset})); };
@@ -103,10 +105,12 @@ std::vector<unwind::FrameFunction> JsFunctions::functions(uint32_t pid, const un
 }
 
 std::optional<uint64_t> JsFunctions::number(Process &process, Heap &heap, uint64_t word) {
+    const auto supposed = heap.supposed(word);
+    if (!supposed) return std::nullopt;
+    const auto known = process.known.find(supposed->at);
+    if (known != process.known.end() && known->second.shared == *supposed) return known->second.number;
     const auto shared = heap.shared(word);
     if (!shared) return std::nullopt;
-    const auto known = process.known.find(shared->at);
-    if (known != process.known.end() && known->second.shared == *shared) return known->second.number;
     const auto function = heap.function(*shared);
     if (!function) return std::nullopt;
     ScriptFrame frame;

@@ -68,9 +68,10 @@ class JsFunctions {
     };
     struct Process {
         uint32_t module = kNone;
-        std::unordered_map<uint64_t, Known> known;   ///< by a SharedFunctionInfo's address
-        std::unordered_map<uint64_t, Lines> scripts; ///< by a Script's address
-        size_t lines = 0;                            ///< in all of them
+        std::optional<languages::ProcessPages> pages; ///< once it was asked whether they may be read
+        std::unordered_map<uint64_t, Known> known;    ///< by a SharedFunctionInfo's address
+        std::unordered_map<uint64_t, Lines> scripts;  ///< by a Script's address
+        size_t lines = 0;                             ///< in all of them
     };
     [[nodiscard]] const languages::v8::File *file_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     [[nodiscard]] std::optional<uint64_t> number(Process &process, languages::v8::Heap &heap, uint64_t word);

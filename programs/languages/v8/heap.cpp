@@ -48,17 +48,25 @@ bool Heap::is_string(uint64_t object) {
     return its && *its < layout_.first_nonstring;
 }
 
-std::optional<Shared> Heap::shared(uint64_t function) {
+/// Where an object is that was moved a moment ago.
+uint64_t Heap::moved(uint64_t object) {
+    const auto map = field(object, layout_.map);
+    return map && !is_pointer(*map) && *map % sizeof(uint64_t) == 0 && *map != 0 ? *map + 1 : object;
+}
+
+std::optional<Shared> Heap::supposed(uint64_t function) {
     if (!is_pointer(function)) return std::nullopt;
-    const auto map = field(function, layout_.map);
-    if (map && !is_pointer(*map) && *map % sizeof(uint64_t) == 0 && *map != 0) function = *map + 1; // it has moved
-    const auto its = type(function);
-    if (!its || *its < layout_.first_function || *its > layout_.last_function) return std::nullopt;
-    const auto at = field(function, layout_.shared);
-    if (!at || !is(*at, layout_.shared_type)) return std::nullopt;
+    const auto at = field(moved(function), layout_.shared);
+    if (!at || !is_pointer(*at)) return std::nullopt;
     const auto name = field(*at, layout_.name_or_scope), script = field(*at, layout_.script);
-    if (!name || !script) return std::nullopt;
-    return Shared{*at, *name, *script};
+    return name && script ? std::optional(Shared{*at, *name, *script}) : std::nullopt;
+}
+
+std::optional<Shared> Heap::shared(uint64_t function) {
+    const auto out = supposed(function);
+    const auto its = out ? type(moved(function)) : std::nullopt;
+    const bool right = its && *its >= layout_.first_function && *its <= layout_.last_function && is(out->at, layout_.shared_type);
+    return right ? out : std::nullopt;
 }
 
 std::optional<Function> Heap::function(const Shared &shared) {

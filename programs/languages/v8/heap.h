@@ -46,6 +46,8 @@ class Heap {
 
     /// Of a word that may be a JSFunction; nullopt: it isn't one, or can't be read.
     [[nodiscard]] std::optional<Shared> shared(uint64_t function);
+    /// The same words without a look at types: they are to be compared with those of a function that is known.
+    [[nodiscard]] std::optional<Shared> supposed(uint64_t function);
     /// nullopt: its parts aren't what they should be.
     [[nodiscard]] std::optional<Function> function(const Shared &shared);
     /// The name of a Script; empty: it has none.
@@ -66,6 +68,7 @@ class Heap {
     [[nodiscard]] std::optional<uint64_t> field(uint64_t object, int32_t offset) {
         return memory_.word(object - 1 + static_cast<uint64_t>(int64_t{offset}));
     }
+    [[nodiscard]] uint64_t moved(uint64_t object);
     [[nodiscard]] std::optional<int32_t> type(uint64_t object);
     [[nodiscard]] bool is(uint64_t object, int32_t type);
     [[nodiscard]] bool is_string(uint64_t object);
