@@ -33,7 +33,7 @@ function churn(n) {
     if (keep.length > 100000) keep.length = 0;
     return t;
 }
-function main() { for (const end = Date.now() + 1500; Date.now() < end;) [1, 2, 3].map((x) => churn(x)); }
+function main() { for (const end = Date.now() + 1200; Date.now() < end;) [1, 2, 3].map((x) => churn(x)); }
 main();
 """
 NEVER_INLINED = ["--max-inlined-bytecode-size=0", "--max-inlined-bytecode-size-cumulative=0", "--max-inlined-bytecode-size-small=0"]
@@ -83,10 +83,10 @@ def nodes_functions_have_names_files_and_lines():
     lines = {name: number for number, text in enumerate(PROGRAM.lstrip().splitlines(), 1)
              for name in ("spin", "often", "seldom", "deep") if text.startswith(f"function {name}(")}
     for flags in ([], ["--no-opt"], ["--jitless"], NEVER_INLINED):
-        r, stacks = profiled([*command, *flags, path("known.js"), "1500"])
+        r, stacks = profiled([*command, *flags, path("known.js"), "1200"])
         told = own_account(json.loads(r.out.splitlines()[-1])["stack"])
         ours = of_main(stacks)
-        assert len(ours) > 200, (flags, len(ours), len(stacks))
+        assert len(ours) > 100, (flags, len(ours), len(stacks))
         # Nothing but the start of node is without a function of JavaScript.
         assert sum(end == "root" for _, end in ours) > 0.98 * len(ours), flags
         below = [[f for f in stack if f[3] == "JavaScript"] for stack, _ in ours]

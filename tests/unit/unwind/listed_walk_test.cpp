@@ -97,3 +97,26 @@ TEST_CASE("unwind walk: a leaf that has taken its frame back has its caller's fr
     CHECK(walked.ending == UNWIND_ENDED_ROOT);
     CHECK(walked.frames == Frames{0x40010, 0x40105, 0x40205});
 }
+
+TEST_CASE("unwind walk: frames that were left by their frame pointers are told of, and a leaf that enters its function") {
+    constexpr uint64_t kCall = 0xe8ull << 24, kPush = 0xe589'4855; // a call: five bytes; push rbp; mov rbp, rsp
+    constexpr uint64_t kBack = 0x40020, kRoot = 0x40205;
+    Listed code({{kGuess}, {{UNWIND_SP, 0, 2, -2, -1}}});
+    code.words_of_code = {{0x40008, 0}, {0x40010, 0}, {kBack - 8, kCall}, {kBack, 0}, {kRoot - 8, kCall}, {kRoot, 0}};
+    const std::vector<uint64_t> words{0, 0, 0x7030, kBack, 0, 0, 0x9999, kRoot};
+    const Walked walked = code.walk_it(words, 0x40010, 0x7010);
+    CHECK(walked.frames == Frames{0x40010, kBack, kRoot});
+    REQUIRE(walked.pointed.size() == 2);
+    CHECK((walked.pointed[0].frame == 0 && walked.pointed[0].fp == 0x7010 && !walked.pointed[0].enters));
+    CHECK((walked.pointed[1].frame == 1 && walked.pointed[1].fp == 0x7030 && !walked.pointed[1].enters));
+    code.words_of_code[0x40010] = kPush; // the pointer is its caller's
+    const Walked entered = code.walk_it({kBack, 0, 0x7030, 1, 0, 0, 0x9999, kRoot}, 0x40010, 0x7030);
+    CHECK(entered.frames == Frames{0x40010, kBack, kRoot});
+    REQUIRE(entered.pointed.size() == 2);
+    CHECK((entered.pointed[0].frame == 0 && entered.pointed[0].enters));
+    CHECK((entered.pointed[1].frame == 1 && entered.pointed[1].fp == 0x7030 && !entered.pointed[1].enters));
+    code.words_of_code[0x40010] = 0xc3; // ret: the function in the register may be any by now
+    CHECK(code.walk_it({kBack, 0, 0x7030, 1, 0, 0, 0x9999, kRoot}, 0x40010, 0x7030).pointed.size() == 1);
+    const Listed by_table(std::vector<ListedRule>{{{UNWIND_SP, 0, 2, -2, -1}}});
+    CHECK(by_table.walk_it({0x8888, 0x40105, 0, 0}, 0x40010, 0x7010).pointed.empty());
+}
