@@ -14,6 +14,7 @@ using namespace languages::v8;
 
 namespace {
 
+constexpr int kMostTries = 8;                                                        // for a function's line
 constexpr size_t kMostPages = 1 << 13;                                               // of one stack, with the text of scripts
 constexpr size_t kMostKnown = 1 << 16, kMostScripts = 1 << 13, kMostLines = 1 << 22; // of a process
 constexpr size_t kMostFunctions = 1 << 18;                                           // of all
@@ -33,6 +34,9 @@ std::string nameless(const ScriptFrame &frame) {
     if (file.empty()) return "(anonymous)";
     return frame.line == 0 ? format("(anonymous) {}", file) : format("(anonymous) {}:{}", file, frame.line);
 }
+
+/// All is known of it that there is. A text that is just being moved can't be read.
+bool whole(const ScriptFrame &frame) { return frame.line != 0 || frame.file.empty(); }
 
 } // namespace
 
@@ -108,7 +112,9 @@ std::optional<uint64_t> JsFunctions::number(Process &process, Heap &heap, uint64
     const auto supposed = heap.supposed(word);
     if (!supposed) return std::nullopt;
     const auto known = process.known.find(supposed->at);
-    if (known != process.known.end() && known->second.shared == *supposed) return known->second.number;
+    const bool same = known != process.known.end() && known->second.shared == *supposed;
+    const int tries = same ? known->second.tries : 0;
+    if (same && (tries >= kMostTries || whole(frames_[known->second.number - kFirst]))) return known->second.number;
     const auto shared = heap.shared(word);
     if (!shared) return std::nullopt;
     const auto function = heap.function(*shared);
@@ -124,14 +130,15 @@ std::optional<uint64_t> JsFunctions::number(Process &process, Heap &heap, uint64
     const auto [at, fresh] = numbers_.try_emplace({frame.function, {frame.file, frame.line}}, kFirst + frames_.size());
     if (fresh) frames_.push_back(std::move(frame));
     if (process.known.size() >= kMostKnown) process.known.clear();
-    process.known.insert_or_assign(shared->at, Known{*shared, at->second});
+    process.known.insert_or_assign(shared->at, Known{*shared, at->second, tries + 1});
     return at->second;
 }
 
 const JsFunctions::Lines &JsFunctions::script(Process &process, Heap &heap, const Function &function) {
     const auto at = process.scripts.find(function.script);
     std::string file = heap.script_name(function.script);
-    if (at != process.scripts.end() && at->second.source == function.source && at->second.file == file) return at->second;
+    if (at != process.scripts.end() && at->second.ends && at->second.source == function.source && at->second.file == file)
+        return at->second;
     if (process.scripts.size() >= kMostScripts || process.lines >= kMostLines) process.scripts.clear(), process.lines = 0;
     Lines lines{function.source, heap.line_ends(function.script, function.source), std::move(file)};
     if (lines.ends) process.lines += lines.ends->size();

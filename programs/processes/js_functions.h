@@ -60,6 +60,7 @@ class JsFunctions {
     struct Known {
         languages::v8::Shared shared;
         uint64_t number;
+        int tries = 1; ///< where its line couldn't be read: so often it was tried
     };
     struct Lines {
         uint64_t source;

@@ -52,9 +52,9 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void opened(uint32_t module_id, const Fd &file, const std::string &root) override;
     bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) override;
     uint64_t code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) override;
-    bool tells(uint32_t pid) override {
+    bool tells(uint32_t pid, uint64_t address) override {
         const auto at = jits_.find(pid);
-        return at != jits_.end() && at->second.file;
+        return at != jits_.end() && at->second.code().knows(address);
     }
     std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 

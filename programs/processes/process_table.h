@@ -46,8 +46,8 @@ class MapsSource {
     virtual bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) = 0;
     /// Which function lay at an address made at run time then: a number that in_memory() (namer.h) is asked with.
     virtual uint64_t code_layer(uint32_t /*pid*/, uint64_t /*address*/, uint64_t /*t_ns*/) { return 0; }
-    /// Whether a process that was met so tells itself what its code made at run time is: by a map or a dump.
-    virtual bool tells(uint32_t /*pid*/) { return false; }
+    /// Whether a process that was met so tells itself, by a map or a dump, what its code at an address is.
+    virtual bool tells(uint32_t /*pid*/, uint64_t /*address*/) { return false; }
 };
 
 class ProcessTable {
@@ -98,7 +98,8 @@ class ProcessTable {
     [[nodiscard]] FrameLocation locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
     /// Whether what lies at a place is told by the process itself, which has made it at run time.
     [[nodiscard]] bool tells(uint32_t pid, const FrameLocation &place) {
-        return place.module != kNone && modules_[place.module].kind == ModuleKind::anonymous && source_.tells(pid);
+        return place.module != kNone && modules_[place.module].kind == ModuleKind::anonymous &&
+               source_.tells(pid, place.address - (place.caller ? 1 : 0));
     }
     /// A module's file was opened, below `root` (empty: ours): whoever reads the maps may keep it.
     void opened(uint32_t module, const Fd &file, const std::string &root) { source_.opened(module, file, root); }

@@ -97,7 +97,7 @@ def nodes_functions_have_names_files_and_lines():
         seldom = sum(any(f[0] == "seldom" for f in stack) for stack in below)
         if flags:  # what is inlined isn't seen
             assert often + seldom > 0.97 * len(ours), (flags, often, seldom, len(ours))
-            assert 2.3 < often / max(seldom, 1) < 4, (flags, often, seldom)
+            assert 1.8 < often / max(seldom, 1) < 6, (flags, often, seldom)
             shown = [[f[0] for f in stack] for stack in below]
             # From "each" on: the program's own account, but for nameless functions, which have another name here.
             wanted = told[told.index("each"):]
@@ -111,10 +111,12 @@ def nodes_functions_have_names_while_garbage_is_collected():
     command = node("garbage.js", GARBAGE)
     _, stacks = profiled([*command, path("garbage.js")])
     ours = [stack for stack, _ in stacks if any(f[0] == "main" for f in stack)]
-    assert len(ours) > 200, len(stacks)
-    names = {f[0] for stack in ours for f in stack if f[1] and f[1].endswith("garbage.js")}
-    known = {"make", "inner", "churn", "main", "(anonymous) garbage.js:1"}
-    assert {"churn", "main"} <= names and all(name in known or name.startswith("(anonymous) garbage.js:") for name in names), names
+    assert len(ours) > 100, len(stacks)
+    frames = [f for stack in ours for f in stack if f[1] and f[1].endswith("garbage.js")]
+    names = {f[0] for f in frames}
+    known = {"make", "inner", "churn", "main"}
+    assert {"churn", "main"} <= names and all(name in known or name.startswith("(anonymous) garbage.js") for name in names), names
+    assert sum(f[2] is None for f in frames) < 0.05 * len(frames), {f for f in frames if f[2] is None}  # its text is moved, too
     unnamed = sum(any(f[3] == "[anon]" for f in stack) for stack in ours)
     assert unnamed < 0.05 * len(ours), (unnamed, len(ours))
 

@@ -74,7 +74,7 @@ std::optional<Function> Heap::function(const Shared &shared) {
     if (is(shared.script, layout_.script_type)) {
         out.script = shared.script;
         const auto source = field(shared.script, layout_.script_source);
-        if (source && is_string(*source)) out.source = *source;
+        if (source && is_pointer(*source) && is_string(moved(*source))) out.source = moved(*source);
     }
     if (is_smi(shared.name_or_scope)) return out;
     if (is_string(shared.name_or_scope)) { // V8's own, or it hasn't run yet
