@@ -1,12 +1,18 @@
 // V8's heap, made in the test's own memory: as it is, lying, cut, leading in circles.
 #include "programs/languages/v8/heap.h"
 
+#include <cstring>
+#include <map>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "programs/languages/v8/layout.h"
 #include "tests/support/test.h"
 #include "tests/unit/languages/made_memory.h"
+#include "tests/unit/symbols/small_elf.h"
 
 using namespace rawbpf;
 using namespace rawbpf::languages;
@@ -285,4 +291,89 @@ TEST_CASE("v8: whatever the heap holds, reading it ends") {
         }
         CHECK(made.read().size() < 8192);
     }
+}
+
+namespace {
+
+/// A file that says so of V8's objects; `mend` may say otherwise.
+std::optional<File> recognised(const std::vector<std::pair<std::string, int32_t>> &mended, std::string_view gone = "") {
+    std::map<std::string, int32_t> told = {{"SmiTag", 0},
+                                           {"TaggedSize", 8},
+                                           {"SmiShiftSize", 31},
+                                           {"off_fp_context", -8},
+                                           {"off_fp_function", -16},
+                                           {"class_HeapObject__map__Map", 0},
+                                           {"class_Map__instance_type__uint16_t", 12},
+                                           {"class_JSFunction__shared__SharedFunctionInfo", 32},
+                                           {"class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_", 24},
+                                           {"class_SharedFunctionInfo__script_or_debug_info__HeapObject", 40},
+                                           {"class_Script__name__Object", 16},
+                                           {"class_Script__source__Object", 8},
+                                           {"class_Script__line_ends__Object", 56},
+                                           {"class_FixedArrayBase__length__SMI", 8},
+                                           {"class_FixedArray__data__uintptr_t", 16},
+                                           {"class_String__length__int32_t", 12},
+                                           {"class_SeqOneByteString__chars__char", 16},
+                                           {"class_SeqTwoByteString__chars__char", 16},
+                                           {"class_ConsString__first__String", 16},
+                                           {"class_ConsString__second__String", 24},
+                                           {"class_SlicedString__parent__String", 16},
+                                           {"class_SlicedString__offset__SMI", 24},
+                                           {"class_ThinString__actual__String", 16},
+                                           {"class_ExternalString__resource__Object", 16},
+                                           {"FirstNonstringType", 128},
+                                           {"StringRepresentationMask", 7},
+                                           {"OneByteStringTag", 8},
+                                           {"ConsStringTag", 1},
+                                           {"SlicedStringTag", 3},
+                                           {"ThinStringTag", 5},
+                                           {"ExternalStringTag", 2},
+                                           {"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", 262},
+                                           {"type_Script__SCRIPT_TYPE", 167},
+                                           {"type_ScopeInfo__SCOPE_INFO_TYPE", 261},
+                                           {"type_FixedArray__FIXED_ARRAY_TYPE", 175},
+                                           {"type_JSFunction__JS_FUNCTION_TYPE", 2066},
+                                           {"scopeinfo_idx_ncontextlocals", 2},
+                                           {"scopeinfo_idx_first_vars", 3}};
+    for (const auto &[name, value] : mended) told[name] = value;
+    told.erase(std::string(gone));
+    std::vector<std::string> names;
+    for (const auto &[name, value] : told) names.push_back("v8dbg_" + name);
+    std::vector<SmallSymbol> symbols;
+    for (size_t i = 0; i < names.size(); ++i) symbols.push_back({names[i], SmallElf::kText + 4 * i, 4, STT_OBJECT});
+    SmallElf small;
+    small.symbols(symbols, SHT_DYNSYM);
+    std::vector<std::byte> image = small.finish();
+    size_t at = offset_in(image, SmallElf::kText);
+    for (const auto &[name, value] : told) {
+        std::memcpy(image.data() + at, &value, sizeof value);
+        at += sizeof value;
+    }
+    return v8::recognise(*elf::Elf::parse(image, "v8"), image);
+}
+
+} // namespace
+
+TEST_CASE("v8: a file tells where everything lies, whatever its fields' types are called; or what it doesn't tell is said") {
+    const auto file = recognised({});
+    REQUIRE((file && file->layout));
+    CHECK((file->why.empty() && file->code.size() == 1));
+    const v8::Layout &layout = *file->layout;
+    CHECK((layout.context == -8 && layout.function == -16 && layout.shared == 32 && layout.name_or_scope == 24));
+    CHECK((layout.script == 40 && layout.first_function == 2066 && layout.last_function > 2066));
+    CHECK(recognised({{"LastJSFunctionType", 2081}})->layout->last_function == 2081);
+    CHECK(recognised({{"class_SharedFunctionInfo__script__Tagged_HeapObject_", 48}})->layout->script == 48);
+    for (const std::string_view gone :
+         {"off_fp_function", "class_Script__name__Object", "type_Script__SCRIPT_TYPE", "ThinStringTag"}) {
+        const auto less = recognised({}, gone);
+        REQUIRE(less.has_value());
+        CHECK((!less->layout && less->why.find("v8dbg_") != std::string::npos));
+    }
+    CHECK(recognised({{"TaggedSize", 4}})->why.find("compressed") != std::string::npos);
+    CHECK(recognised({{"class_Script__source__Object", -8}})->why.find("no sense") != std::string::npos);
+    CHECK(recognised({{"scopeinfo_idx_first_vars", 1 << 20}})->why.find("no sense") != std::string::npos);
+    SmallElf other;
+    other.symbols({{"main", SmallElf::kText, 4}}, SHT_DYNSYM);
+    const std::vector<std::byte> image = other.finish();
+    CHECK(!v8::recognise(*elf::Elf::parse(image, "other"), image));
 }
