@@ -30,7 +30,8 @@ constexpr size_t kMostMachines = 64;
 constexpr size_t kTablePages = 2048, kListPages = 1 << 18, kNamePages = 1 << 16;
 constexpr size_t kMostCodeMemory = 48 << 20; // as of a perf map
 constexpr size_t kPiecePages = 64, kMostVain = 1 << 12;
-constexpr size_t kMostNames = 1 << 18, kMostWords = 1 << 18;
+constexpr size_t kStackPages = 1 << 12; // for the methods of one stack
+constexpr size_t kMostWords = 1 << 18;
 constexpr std::string_view kFile = "libjvm.so";
 
 } // namespace
@@ -130,7 +131,7 @@ void JavaCode::read(uint32_t pid, Machine &machine, uint64_t now_ns) {
 void JavaCode::name(Memory &memory, Machine &machine, const hotspot::Code &code, uint64_t since_ns) {
     if (machine.code.memory() > kMostCodeMemory) return;
     const bool method = code.kind == hotspot::Kind::method;
-    const std::string name = method ? hotspot::method_name(memory, *machine.layout, code.method) : code.name;
+    const std::string name = method ? hotspot::read_method(memory, machine.layout->methods, code.method).name : code.name;
     machine.code.add(code.begin, code.end - code.begin, name, since_ns);
 }
 
@@ -171,11 +172,14 @@ const JavaCode::Machine *JavaCode::known(uint32_t pid) const {
     return at == machines_.end() || at->second.heaps.empty() ? nullptr : &at->second;
 }
 
+bool JavaCode::holds(const Machine &machine, uint64_t address) {
+    return std::any_of(machine.heaps.begin(), machine.heaps.end(),
+                       [&](const hotspot::Heap &heap) { return address >= heap.begin && address < heap.end; });
+}
+
 bool JavaCode::in_heap(uint32_t pid, uint64_t address) const {
     const Machine *machine = known(pid);
-    return machine && !machine->keeps_frames &&
-           std::any_of(machine->heaps.begin(), machine->heaps.end(),
-                       [&](const hotspot::Heap &heap) { return address >= heap.begin && address < heap.end; });
+    return machine && !machine->keeps_frames && holds(*machine, address);
 }
 
 std::optional<unwind::ListedRule> JavaCode::rule(uint32_t pid, uint64_t pc) const {
@@ -197,31 +201,94 @@ const symbols::CompiledCode *JavaCode::code(uint32_t pid) const {
     return machine ? &machine->code : nullptr;
 }
 
-std::optional<uint64_t> JavaCode::method(uint32_t pid, uint64_t word) {
-    const auto at = machines_.find(pid);
-    if (at == machines_.end() || !at->second.layout) return std::nullopt;
-    Machine &machine = at->second;
-    const auto known = machine.methods.find(word);
-    if (known != machine.methods.end()) return known->second != 0 ? std::optional(known->second) : std::nullopt;
-    if (machine.ended || machine.methods.size() >= kMostWords || names_.size() >= kMostNames) return std::nullopt;
-    sys::Because why("the name of a method that Java's interpreter runs");
-    auto pages = ProcessPages::open(pid);
-    if (!pages) return std::nullopt;
-    Memory memory(*pages, kPiecePages);
-    std::string name = hotspot::method_name(memory, *machine.layout, word);
-    uint64_t number = 0;
-    if (!name.empty()) {
-        const auto [entry, fresh] = numbers_.try_emplace(std::move(name), kMethods + names_.size());
-        if (fresh) names_.push_back(entry->first);
-        number = entry->second;
+class JavaCode::Reading {
+  public:
+    explicit Reading(uint32_t pid) : pid_(pid) {}
+    /// nullptr: it has ended.
+    Memory *memory() {
+        if (tried_) return memory_ ? &*memory_ : nullptr;
+        tried_ = true;
+        auto pages = ProcessPages::open(pid_);
+        if (!pages) return nullptr;
+        pages_ = std::move(*pages);
+        return &memory_.emplace(*pages_, kStackPages);
     }
-    machine.methods.emplace(word, number);
-    return number != 0 ? std::optional(number) : std::nullopt;
+
+  private:
+    uint32_t pid_;
+    bool tried_ = false;
+    std::optional<ProcessPages> pages_;
+    std::optional<Memory> memory_;
+};
+
+const hotspot::Method &JavaCode::method(Machine &machine, Memory &memory, uint64_t address) {
+    if (machine.methods.size() >= kMostWords) machine.methods.clear();
+    const auto [at, fresh] = machine.methods.try_emplace(address);
+    if (fresh) at->second = hotspot::read_method(memory, machine.layout->methods, address);
+    return at->second;
 }
 
-std::optional<std::string> JavaCode::method_name(uint64_t number) const {
-    if (number < kMethods || number - kMethods >= names_.size()) return std::nullopt;
-    return names_[number - kMethods];
+JavaFrames::Frame JavaCode::frame_of(Memory &memory, const hotspot::Method &method, std::optional<uint32_t> bytecode) {
+    return {frames_.text(method.name), frames_.text(method.file), bytecode ? hotspot::line_of(memory, method, *bytecode) : 0};
+}
+
+uint64_t JavaCode::interpreted(Machine &machine, Reading &reading, const unwind::FrameFunction &function) {
+    Memory *memory = reading.memory();
+    if (!memory) return 0;
+    const hotspot::Method &its = method(machine, *memory, function.word);
+    if (its.name.empty()) return 0;
+    return frames_.number({std::nullopt, {frame_of(*memory, its, its.bytecode_at(function.position))}});
+}
+
+// Compiled code may be freed, and its memory used again, while its tables are read. Its number says whether it was still there
+// when all was read: numbers count up, and none comes again.
+void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> functions, uint64_t t_ns,
+                      std::span<FrameLocation> places) {
+    Machine *machine = living(pid);
+    if (!machine || !machine->layout) return;
+    sys::Because why("which methods run in a Java virtual machine's code, and at which lines");
+    struct Found {
+        FrameLocation *place;
+        const hotspot::Code *code;
+        JavaFrames::Entry entry;
+    };
+    std::vector<Found> found;
+    Reading reading(pid);
+    for (const unwind::FrameFunction &function : functions)
+        if (const uint64_t number = function.known ? 0 : interpreted(*machine, reading, function))
+            places[function.frame].file_offset = number;
+    for (FrameLocation &place : places) {
+        const uint64_t pc = place.address, at = pc - (place.caller ? 1 : 0);
+        if (JavaFrames::is_number(place.file_offset) || !holds(*machine, at)) continue;
+        const uint64_t layer = machine->code.layer_at(at, t_ns);
+        if (const auto known = machine->places.find(pc); known != machine->places.end() && known->second.layer == layer) {
+            if (known->second.number != 0) place.file_offset = known->second.number;
+            continue;
+        }
+        const hotspot::Code *code = hotspot::find_code(machine->list, at);
+        if (!code || code->kind != hotspot::Kind::method || layer != machine->code.last_layer(at)) continue;
+        Memory *memory = machine->layout->scopes && machine->places.size() < kMostWords ? reading.memory() : nullptr;
+        if (!memory) continue;
+        Found one{&place, code, {layer, {}}};
+        for (const hotspot::Scope &scope : hotspot::scopes_at(*memory, *machine->layout->scopes, *code, pc, place.caller))
+            one.entry.frames.push_back(frame_of(*memory, method(*machine, *memory, scope.method), scope.bytecode));
+        found.push_back(std::move(one));
+    }
+    if (found.empty()) return;
+    reading.memory()->forget();
+    for (Found &one : found) {
+        if (!hotspot::is_there(*reading.memory(), *machine->layout, *one.code)) {
+            machine->methods.clear(); // what was taken for a method may have been anything
+            continue;
+        }
+        const uint64_t layer = *one.entry.layer;
+        const bool whole = !one.entry.frames.empty() &&
+                           std::none_of(one.entry.frames.begin(), one.entry.frames.end(),
+                                        [&](const JavaFrames::Frame &frame) { return frame.name == frames_.text(""); });
+        const uint64_t number = whole ? frames_.number(std::move(one.entry)) : 0;
+        machine->places[one.place->address] = {layer, number};
+        if (number != 0) one.place->file_offset = number;
+    }
 }
 
 std::vector<std::string> JavaCode::learnt() const {

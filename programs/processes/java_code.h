@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,6 +18,7 @@
 
 #include "programs/languages/hotspot/code.h"
 #include "programs/languages/runtime.h"
+#include "programs/processes/java_frames.h"
 #include "programs/processes/process_table.h"
 #include "programs/unwind/walk.h"
 #include "runtime/symbols/compiled_code.h"
@@ -47,12 +49,11 @@ class JavaCode {
     /// As it is; nullptr likewise.
     [[nodiscard]] const symbols::CompiledCode *code(uint32_t pid) const;
 
-    /// For a place in the interpreter: a number that stands for the method which ran there, not below kMethods. `word` is what
-    /// the walk found (unwind::FrameFunction). nullopt: it is no method.
-    [[nodiscard]] std::optional<uint64_t> method(uint32_t pid, uint64_t word);
-    /// "app.Main.fib".
-    [[nodiscard]] std::optional<std::string> method_name(uint64_t number) const;
-    static constexpr uint64_t kMethods = 1ull << 40; ///< numbers of CompiledCode's layers are below
+    /// Says of a stack's places in such code which methods run there, at which lines: their file_offset becomes a number of
+    /// frames()'s, where more is known than whose code it is. `functions` are of the interpreter's frames, as the walk found
+    /// them. What was sampled at `t_ns` should be told soon after: what has been freed meanwhile has no lines.
+    void expand(uint32_t pid, std::span<const unwind::FrameFunction> functions, uint64_t t_ns, std::span<FrameLocation> places);
+    [[nodiscard]] const JavaFrames &frames() const { return frames_; }
 
     /// What was read: one sentence a process.
     [[nodiscard]] std::vector<std::string> learnt() const;
@@ -69,9 +70,14 @@ class JavaCode {
         std::vector<languages::hotspot::Heap> heaps;
         std::vector<languages::hotspot::Code> list;
         symbols::CompiledCode code;
-        std::unordered_map<uint64_t, uint64_t> methods; ///< by word; 0: it is none
-        std::unordered_set<uint64_t> vain;              ///< addresses without code, since the list was read
-        uint64_t wait_ns = 20'000'000;                  ///< between two tries, while it has no code or layout
+        std::unordered_map<uint64_t, languages::hotspot::Method> methods; ///< by address, since the list was read
+        struct Place {
+            uint64_t layer;
+            uint64_t number; ///< 0: nothing more is known of it
+        };
+        std::unordered_map<uint64_t, Place> places; ///< of compiled code, by address
+        std::unordered_set<uint64_t> vain;          ///< addresses without code, since the list was read
+        uint64_t wait_ns = 20'000'000;              ///< between two tries, while it has no code or layout
         uint64_t tried_ns = 0, read_ns = 0, took_ns = 0;
         std::string why;
     };
@@ -80,14 +86,20 @@ class JavaCode {
     void read(uint32_t pid, Machine &machine, uint64_t now_ns);
     void read_again(uint32_t pid, Machine &machine, uint64_t now_ns);
     static void name(languages::Memory &memory, Machine &machine, const languages::hotspot::Code &code, uint64_t since_ns);
+    /// A process's memory, opened when something is read.
+    class Reading;
+    [[nodiscard]] const languages::hotspot::Method &method(Machine &machine, languages::Memory &memory, uint64_t address);
+    [[nodiscard]] uint64_t interpreted(Machine &machine, Reading &reading, const unwind::FrameFunction &function);
+    [[nodiscard]] JavaFrames::Frame frame_of(languages::Memory &memory, const languages::hotspot::Method &method,
+                                             std::optional<uint32_t> bytecode);
+    [[nodiscard]] static bool holds(const Machine &machine, uint64_t address);
     [[nodiscard]] const Machine *known(uint32_t pid) const;
     [[nodiscard]] Machine *living(uint32_t pid);
 
     ProcessTable &table_;
     std::unordered_map<uint32_t, std::optional<languages::Interpreter>> files_; ///< by module; nullopt: no HotSpot
     std::unordered_map<uint32_t, Machine> machines_;                            ///< by pid
-    std::vector<std::string> names_;                                            ///< of methods, by number
-    std::unordered_map<std::string, uint64_t> numbers_;
+    JavaFrames frames_;
 };
 
 } // namespace rawbpf::inline v0::processes

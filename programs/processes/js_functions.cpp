@@ -102,7 +102,7 @@ std::vector<unwind::FrameFunction> JsFunctions::functions(uint32_t pid, const un
         if (entering) context = 1, function = copy.registers.di;
         if (!context || !function || !is_pointer(*context) || !is_pointer(*function)) continue; // of code that is no function's
         const auto found = number(process, heap, *function);
-        if (found) out.push_back({frame.frame, *found, true});
+        if (found) out.push_back({.frame = frame.frame, .word = *found, .known = true});
         if (!entering) ++(found ? named_ : unnamed_);
     }
     return out;

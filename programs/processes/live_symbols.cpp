@@ -283,12 +283,10 @@ void LiveSymbols::done_with(uint32_t module_id) {
 }
 
 std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64_t address, uint64_t layer) {
-    if (layer >= JavaCode::kMethods) {
-        auto name = java_ ? java_->method_name(layer) : std::nullopt;
-        if (!name) return std::nullopt;
-        symbols::CompiledName out;
-        out.name.symbol = std::move(*name);
-        return out;
+    if (JavaFrames::is_number(layer)) {
+        const JavaFrames::Entry *entry = java_ ? java_->frames().find(layer) : nullptr;
+        if (!entry || !entry->layer) return std::nullopt; // in_made_code() names it
+        layer = *entry->layer;
     }
     const symbols::CompiledCode *java = java_ ? java_->code(pid) : nullptr;
     if (const auto told = jits_.find(pid); java && (told == jits_.end() || !told->second.file)) return java->find(address, layer);
@@ -302,6 +300,10 @@ std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64
     else if (!open_jit({pid}, nullptr))
         jit.read_ns = now;
     return jit.code().find(address, layer);
+}
+
+std::vector<SourceFrame> LiveSymbols::in_made_code(uint64_t layer) {
+    return java_ && JavaFrames::is_number(layer) ? java_->frames().source(layer) : std::vector<SourceFrame>();
 }
 
 } // namespace rawbpf::inline v0::processes

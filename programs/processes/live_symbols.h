@@ -62,6 +62,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<symbols::CompiledName> in_memory(uint32_t pid, uint64_t address, uint64_t layer) override;
+    std::vector<SourceFrame> in_made_code(uint64_t layer) override;
     std::string build_id(uint32_t module_id, const Module &module) override;
     std::optional<ScriptFrame> in_script(uint64_t offset) override;
     std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;

@@ -141,20 +141,23 @@ void Namer::name_user(uint32_t place) {
     Slot &into = slot(place);
     if (detail_.any() && at.module != kNone && modules_[at.module].kind == ModuleKind::file)
         add_source(into, *frame, at.caller,
-                   source_.in_source(at.module, modules_[at.module], at.file_offset - (at.caller ? 1 : 0)));
+                   source_.in_source(at.module, modules_[at.module], at.file_offset - (at.caller ? 1 : 0)), detail_);
+    if (at.module != kNone &&
+        modules_[at.module].kind == ModuleKind::anonymous) // whoever made the code has said it: it costs nothing
+        add_source(into, *frame, at.caller, source_.in_made_code(at.file_offset), {true, true});
     into.frame = std::move(frame);
     into.begins = begins;
 }
 
-void Namer::add_source(Slot &slot, Frame &frame, bool caller, std::vector<SourceFrame> &&source) const {
+void Namer::add_source(Slot &slot, Frame &frame, bool caller, std::vector<SourceFrame> &&source, SourceDetail detail) {
     if (source.empty()) return;
     const auto place = [&](Frame &of, SourceFrame &from) {
-        if (!detail_.lines) return;
+        if (!detail.lines) return;
         of.file = std::move(from.file);
         of.line = from.line;
         of.column = from.column;
     };
-    if (detail_.inlined && source.size() > 1) {
+    if (detail.inlined && source.size() > 1) {
         slot.inlined = std::make_unique<std::vector<FramePtr>>();
         slot.inlined->reserve(source.size() - 1);
         for (size_t i = 0; i + 1 < source.size(); ++i) {
@@ -179,16 +182,22 @@ void Namer::add_frames(uint32_t place, std::vector<FramePtr> &to) {
     to.push_back(outer);
 }
 
-void Namer::give(uint32_t place, Frame &&name) {
+void Namer::give(uint32_t place, std::vector<Frame> &&names) {
     const FrameLocation &at = tree_.places()[place];
-    Slot &into = slot(place);
-    name.address = at.address;
     const ModuleKind kind = at.module == kNone ? ModuleKind::file : modules_[at.module].kind;
-    if (kind == ModuleKind::script) name.address = 0; // as in name_user()
-    name.file_offset = kind == ModuleKind::script || kind == ModuleKind::anonymous ? 0 : at.file_offset;
-    name.kernel = at.kernel;
-    into.begins = !at.kernel && begins_thread(name.symbol);
-    into.frame = std::make_shared<Frame>(std::move(name));
+    std::vector<FramePtr> frames;
+    for (Frame &name : names) {
+        name.address = kind == ModuleKind::script ? 0 : at.address; // as in name_user()
+        name.file_offset = kind == ModuleKind::script || kind == ModuleKind::anonymous ? 0 : at.file_offset;
+        name.kernel = at.kernel;
+        name.inlined = frames.size() + 1 < names.size();
+        frames.push_back(std::make_shared<Frame>(std::move(name)));
+    }
+    Slot &into = slot(place);
+    into.frame = std::move(frames.back());
+    frames.pop_back();
+    into.begins = !at.kernel && begins_thread(into.frame->symbol);
+    if (!frames.empty()) into.inlined = std::make_unique<std::vector<FramePtr>>(std::move(frames));
 }
 
 const FramePtr &Namer::frame(uint32_t place) {

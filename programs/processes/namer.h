@@ -31,6 +31,8 @@ class SymbolSource {
     virtual std::optional<symbols::CompiledName> in_memory(uint32_t pid, uint64_t address, uint64_t layer) = 0;
     /// What an interpreter runs, of a module of kind script.
     virtual std::optional<ScriptFrame> in_script(uint64_t /*offset*/) { return std::nullopt; }
+    /// What else is known of such an address: lines and inlined functions, as in_source() has them; empty: nothing.
+    virtual std::vector<SourceFrame> in_made_code(uint64_t /*layer*/) { return {}; }
     /// The module's build-id, empty when it has none or can't be read.
     virtual std::string build_id(uint32_t module_id, const Module &module) = 0;
     /// What the module's debug info says of code at `file_offset`, as ModuleLines::find() does; empty: nothing.
@@ -56,8 +58,9 @@ class Namer {
     /// Adds all frames of a place, the innermost first: functions inlined there, and the one whose code it is.
     void add_frames(uint32_t place, std::vector<FramePtr> &to);
     [[nodiscard]] bool named(uint32_t place) const { return place < frames_.size() && frames_[place].frame != nullptr; }
-    /// Takes a name from elsewhere (symbol, symbol_offset and module are used): the capture's own.
-    void give(uint32_t place, Frame &&name);
+    /// Takes names from elsewhere (symbol, symbol_offset, module, file and line are used): the capture's own. As add_frames() has
+    /// them: one at least, the last one's is the code.
+    void give(uint32_t place, std::vector<Frame> &&names);
     /// True where a walk that ends here is complete: the function that a thread or a process begins in.
     [[nodiscard]] bool begins(uint32_t place) const { return frames_[place].begins; }
     /// The tree was cleared.
@@ -71,7 +74,7 @@ class Namer {
     };
     Slot &slot(uint32_t place);
     void name_user(uint32_t place);
-    void add_source(Slot &slot, Frame &frame, bool caller, std::vector<SourceFrame> &&source) const;
+    static void add_source(Slot &slot, Frame &frame, bool caller, std::vector<SourceFrame> &&source, SourceDetail detail);
     void set_kernel(uint32_t place, const symbols::KernelName *name);
 
     const StackTree &tree_;

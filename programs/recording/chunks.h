@@ -8,7 +8,8 @@
 //       4 node     caller, place                               the same
 //       5 comm     a thread's name                             the same, never reset
 //       6 sample, 10 weight, 11 labels, 12 labelled            of rawbpf profile (programs/profile/capture.cpp)
-//       7 name     place, symbol, offset, module; file, line    for places that only the recording machine can name
+//       7 name     place, symbol, offset, module; file, line;  for places that only the recording machine can name: functions
+//                  inlined                                     inlined there first, the one whose code it is last
 //       8 reset    the tree starts anew (keeps the memory of both sides bounded in long recordings)
 //       9 end      ledger, cost, warnings                      once, last: a file without it was cut
 //      16 to 28                                                of rawbpf trace (programs/trace/recording.h)

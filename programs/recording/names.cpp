@@ -18,10 +18,23 @@ void write_names(Writer &writer, const StackTree &tree, Namer &namer, const Modu
         const Module &module = modules[id];
         by_module.push_back(module.kind != ModuleKind::file || symbols.unlinked(id, module));
     }
+    std::vector<FramePtr> frames; // of a place
     for (uint32_t i = 0; i < tree.places().size(); ++i) {
         const FrameLocation &place = tree.places()[i];
-        if (place.kernel || (place.module != kNone && by_module[place.module])) writer.name(i, *namer.frame(i));
+        if (place.kernel || (place.module != kNone && by_module[place.module])) {
+            frames.clear();
+            namer.add_frames(i, frames);
+            for (const FramePtr &frame : frames) writer.name(i, *frame);
+        }
     }
+}
+
+// A place's inlined functions come first. There are no more of them than a compiler makes: a small file must not cost much.
+void BroughtNames::add(uint32_t place, Frame &&frame) {
+    constexpr size_t kMost = 256;
+    std::vector<Frame> &frames = parts_.back()[place];
+    if (!frames.empty() && !frames.back().inlined) frames.clear();
+    if (!frame.inlined || frames.size() < kMost) frames.push_back(std::move(frame));
 }
 
 // A stack that comes again and again has its names already.

@@ -23,7 +23,7 @@ class BroughtNames {
   public:
     /// The first reading: what visitors are told.
     ///@{
-    void add(uint32_t place, Frame &&frame) { parts_.back()[place] = std::move(frame); }
+    void add(uint32_t place, Frame &&frame);
     void part_ends() { parts_.emplace_back(); }
     ///@}
     /// The second: the namer gets those of a stack, or of a place, of the part that is being read.
@@ -36,7 +36,8 @@ class BroughtNames {
     ///@}
 
   private:
-    std::vector<std::unordered_map<uint32_t, Frame>> parts_ = std::vector<std::unordered_map<uint32_t, Frame>>(1);
+    using Part = std::unordered_map<uint32_t, std::vector<Frame>>;
+    std::vector<Part> parts_ = std::vector<Part>(1);
     size_t part_ = 0;
 };
 

@@ -107,6 +107,7 @@ Result<void> Reader::read_name(Cursor &in, Visitor &visitor) {
         frame.file = TRY(in.text());
         frame.line = TRY(in.number_32());
     }
+    if (!in.done()) frame.inlined = TRY(in.truth());
     visitor.name(place, std::move(frame));
     return {};
 }

@@ -58,7 +58,8 @@ class Writer {
     [[nodiscard]] uint32_t comm(const char (&comm)[16]);
     /// A time as the distance from the one before it.
     void put_time(std::string &payload, uint64_t t_ns);
-    /// The name of a place that the reader can't look up; of one that was never written: nothing.
+    /// The name of a place that the reader can't look up; of one that was never written: nothing. Functions inlined there come
+    /// first, the innermost of all.
     void name(uint32_t place, const Frame &frame);
     /// The tree was cleared: numbers start at zero again.
     void reset();
@@ -98,7 +99,7 @@ class Reader {
         virtual ~Visitor() = default;
         /// A chunk of the tool's own. False: it has no such type.
         virtual Result<bool> chunk(uint8_t /*type*/, Cursor &) { return false; }
-        /// A place's name; symbol, symbol_offset and module are set.
+        /// A place's name; symbol, symbol_offset, module, file, line and inlined are set. Inlined functions come first.
         virtual void name(uint32_t /*place*/, Frame &&) {}
         /// The tree is about to be cleared, or the end has come: names of this part are complete.
         virtual Result<void> part_ends() { return {}; }

@@ -94,10 +94,11 @@ void Writer::name(uint32_t place, const Frame &frame) {
     put(p, std::string_view(frame.symbol));
     put(p, frame.symbol_offset);
     put(p, std::string_view(frame.module));
-    if (!frame.file.empty()) {
+    if (!frame.file.empty() || frame.inlined) {
         put(p, std::string_view(frame.file));
         put(p, uint64_t{frame.line});
     }
+    if (frame.inlined) put(p, uint64_t{frame.inlined});
     chunk(kName, p);
 }
 

@@ -61,12 +61,7 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
         out.unknown = false;
         if (place.module != module) unwinding_.used(user.pid, module = place.module, user.t_ns);
     }
-    if (processes::JavaCode *java = unwinding_.java())
-        for (const unwind::FrameFunction &function : user.functions)
-            if (function.known)
-                continue;
-            else if (const auto number = java->method(user.pid, function.word))
-                places_[function.frame].file_offset = *number;
+    if (processes::JavaCode *java = unwinding_.java()) java->expand(user.pid, user.functions, user.t_ns, places_);
     if (processes::JsFunctions *js = unwinding_.js()) {
         bool any = false;
         for (const unwind::FrameFunction &function : user.functions) {

@@ -27,6 +27,7 @@ struct ListedRule {
     UnwindRule rule{};
     int16_t callers_sp = 0; ///< not 0: the caller's stack pointer lies at fp + this, in words, and is the CFA or more
     int16_t function = 0;   ///< not 0: the word at fp + this tells which function the frame is of
+    int16_t position = 0;   ///< with function: the word at fp + this tells where in it
     bool roughly = false;   ///< of a leaf it is true between beginning and end, while nothing is pushed: others are tried, too
 };
 
@@ -61,6 +62,7 @@ struct StackCopy {
 struct FrameFunction {
     uint32_t frame; ///< leaf is 0
     uint64_t word;
+    uint64_t position = 0; ///< what ListedRule::position led to; 0: unknown
     bool known = false; ///< the word is no longer the stack's: whoever keeps the functions has given it a number
 };
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "programs/languages/hotspot/fields.h"
 #include "programs/unwind/program.h"
-#include "runtime/base/format.h"
 #include "runtime/symbols/long_names.h"
 
 namespace rawbpf::inline v0::languages::hotspot {
@@ -19,42 +19,6 @@ constexpr uint64_t kMostHeapBytes = 1ull << 31; // the JVM's own limit of Reserv
 constexpr uint64_t kMostSegmentBits = 16;
 constexpr size_t kLongestBlobName = 128;
 constexpr uint64_t kMostFrameWords = INT16_MAX; // a rule's numbers
-
-/// The fields that a Offsets needs.
-class Fields {
-  public:
-    Fields(const VmStructs &structs, std::string &why) : structs_(structs), why_(why) {}
-    bool take(Number &into, std::string_view type, std::initializer_list<std::string_view> names) {
-        for (const std::string_view name : names)
-            if (const auto found = structs_.field(type, name)) {
-                into = *found;
-                return true;
-            }
-        return missing(type, *names.begin());
-    }
-    bool take_offset(uint64_t &into, std::string_view type, std::initializer_list<std::string_view> names) {
-        for (const std::string_view name : names)
-            if (const auto found = structs_.offset(type, name)) {
-                into = *found;
-                return true;
-            }
-        return missing(type, *names.begin());
-    }
-    bool take_size(uint64_t &into, std::string_view type) {
-        const auto found = structs_.size(type);
-        if (!found) return missing(type, "its size");
-        into = *found;
-        return true;
-    }
-    bool missing(std::string_view type, std::string_view name) {
-        why_ = format("the virtual machine's tables don't have {}: {}", type, name);
-        return false;
-    }
-
-  private:
-    const VmStructs &structs_;
-    std::string &why_;
-};
 
 Kind kind_of(std::string_view name, uint32_t frame_words) {
     if (name == "nmethod" || name == "native nmethod") return Kind::method;
@@ -78,6 +42,7 @@ class Blobs {
         if (!begins || !ends || !frame || !complete || !name) return std::nullopt;
         const uint64_t base = layout_.code_by_offset ? at : 0;
         Code out;
+        out.at = at;
         out.begin = base + *begins;
         out.end = base + *ends;
         if (out.begin < at || out.end > end || out.begin >= out.end) return std::nullopt;
@@ -107,17 +72,6 @@ class Blobs {
     const Offsets &layout_;
     std::unordered_map<uint64_t, std::string> names_;
 };
-
-std::string symbol_text(Memory &memory, const Offsets &layout, uint64_t symbol) {
-    const auto length = read_number(memory, symbol, layout.symbol_length);
-    if (symbol == 0 || !length || *length == 0) return {};
-    std::string out(std::min<uint64_t>(*length, symbols::kLongestName), '\0');
-    if (!memory.read(symbol + layout.symbol_body, std::as_writable_bytes(std::span(out)))) return {};
-    // It is the process's word: a name stays one line, and one name.
-    std::replace_if(
-        out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
-    return out;
-}
 
 } // namespace
 
@@ -149,15 +103,14 @@ std::optional<Offsets> layout_of(const VmStructs &structs, std::string &why) {
                       fields.take(out.code_begin, "CodeBlob", {"_code_begin", "_code_offset"}) &&
                       fields.take(out.code_end, "CodeBlob", {"_code_end", "_data_offset"});
     const bool own_method = structs.offset("nmethod", "_method").has_value(); // JDK 23: CompiledMethod is gone
-    const bool names =
-        fields.take(out.method, own_method ? "nmethod" : "CompiledMethod", {"_method"}) &&
-        fields.take(out.compile_id, "nmethod", {"_compile_id"}) && fields.take(out.const_method, "Method", {"_constMethod"}) &&
-        fields.take(out.constants, "ConstMethod", {"_constants"}) &&
-        fields.take(out.name_index, "ConstMethod", {"_name_index"}) &&
-        fields.take(out.pool_holder, "ConstantPool", {"_pool_holder"}) && fields.take_size(out.pool_bytes, "ConstantPool") &&
-        fields.take(out.class_name, "Klass", {"_name"}) && fields.take(out.symbol_length, "Symbol", {"_length"}) &&
-        fields.take_offset(out.symbol_body, "Symbol", {"_body", "_body[0]"});
-    return array && heap && blob && names ? std::optional(out) : std::nullopt;
+    const bool names = fields.take(out.method, own_method ? "nmethod" : "CompiledMethod", {"_method"}) &&
+                       fields.take(out.compile_id, "nmethod", {"_compile_id"});
+    if (!array || !heap || !blob || !names) return std::nullopt;
+    auto methods = methods_of(structs, why);
+    if (!methods) return std::nullopt;
+    out.methods = std::move(*methods);
+    out.scopes = scopes_of(structs);
+    return out;
 }
 
 std::optional<std::vector<Heap>> read_heaps(Memory &memory, const Offsets &layout) {
@@ -235,6 +188,11 @@ std::optional<Code> read_code_at(Memory &memory, const Offsets &layout, const st
     return std::nullopt;
 }
 
+bool is_there(Memory &memory, const Offsets &layout, const Code &code) {
+    const auto method = read_number(memory, code.at, layout.method), id = read_number(memory, code.at, layout.compile_id);
+    return method && id && *method == code.method && static_cast<uint32_t>(*id) == code.compile_id;
+}
+
 void put_code(std::vector<Code> &list, Code code) {
     const auto first = std::upper_bound(list.begin(), list.end(), code.begin,
                                         [](uint64_t begin, const Code &other) { return begin < other.end; });
@@ -242,30 +200,13 @@ void put_code(std::vector<Code> &list, Code code) {
     list.insert(list.erase(first, last), std::move(code));
 }
 
-std::string method_name(Memory &memory, const Offsets &layout, uint64_t method) {
-    const auto const_method = read_number(memory, method, layout.const_method);
-    if (!const_method) return {};
-    const auto constants = read_number(memory, *const_method, layout.constants),
-               index = read_number(memory, *const_method, layout.name_index);
-    if (!constants || !index) return {};
-    const auto symbol = memory.word(*constants + layout.pool_bytes + *index * sizeof(uint64_t)),
-               holder = read_number(memory, *constants, layout.pool_holder);
-    if (!symbol || !holder) return {};
-    const auto class_symbol = read_number(memory, *holder, layout.class_name);
-    if (!class_symbol) return {};
-    std::string type = symbol_text(memory, layout, *class_symbol), name = symbol_text(memory, layout, *symbol);
-    if (type.empty() || name.empty()) return {};
-    std::replace(type.begin(), type.end(), '/', '.');
-    return symbols::within_bound(type + "." + name);
-}
-
 unwind::ListedRule rule_at(const Code &code, uint64_t pc) {
     switch (code.kind) {
     case Kind::interpreter: {
         // Offsets that no table tells, the same since JDK 9 (frame_x86.hpp: interpreter_frame_sender_sp_offset,
-        // interpreter_frame_method_offset).
-        constexpr int16_t kSendersSp = -1, kMethod = -3;
-        return {{UNWIND_FP, 0, 2, -2, -1}, kSendersSp, kMethod};
+        // interpreter_frame_method_offset, interpreter_frame_bcp_offset).
+        constexpr int16_t kSendersSp = -1, kMethod = -3, kBytecode = -8;
+        return {{UNWIND_FP, 0, 2, -2, -1}, kSendersSp, kMethod, kBytecode};
     }
     case Kind::frameless: return {unwind::kNoFrame};
     case Kind::routine: return {kGuess};

@@ -2,7 +2,7 @@
 //
 //      CodeCache._heaps --> CodeHeap { _memory [low .. high), _segmap, _log2_segment_size }
 //      _memory   | HeapBlock: length, used | CodeBlob: name, code [begin .. end), frame size | code | HeapBlock ...
-//      nmethod (a CodeBlob of a method) --> Method --> ConstMethod --> ConstantPool --> Symbol "fib", Klass --> Symbol "app/Main"
+//      nmethod (a CodeBlob of a method) --> Method: its name (lines.h); what was inlined there (scopes.h)
 //
 // All frames in the code of one blob are alike, once they are set up, so a blob is one or two rows of an unwind table:
 //
@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "programs/languages/hotspot/lines.h"
+#include "programs/languages/hotspot/scopes.h"
 #include "programs/languages/hotspot/vm_structs.h"
 #include "programs/languages/memory.h"
 #include "programs/unwind/walk.h"
@@ -39,9 +41,8 @@ struct Offsets {
     Number code_begin, code_end;
     bool code_by_offset = false; ///< these two are bytes from the blob's beginning
     Number method, compile_id;   ///< of an nmethod
-    Number const_method, constants, name_index, pool_holder, class_name, symbol_length;
-    uint64_t pool_bytes = 0;  ///< a constant pool's entries lie behind it
-    uint64_t symbol_body = 0; ///< in a symbol
+    MethodOffsets methods;
+    std::optional<ScopeOffsets> scopes; ///< nullopt: this virtual machine doesn't tell of them
 };
 
 /// nullopt: `why` says what is missing (half a sentence). PURE.
@@ -57,6 +58,7 @@ enum class Kind : uint8_t {
 
 /// A piece of code.
 struct Code {
+    uint64_t at = 0; ///< its blob's address
     uint64_t begin = 0, end = 0;
     uint64_t method = 0;      ///< of kind method: the Method's address
     uint32_t frame_words = 0; ///< 0: it has no frame of one size
@@ -93,8 +95,8 @@ struct Heap {
 /// Puts it into an ascending list, in the place of what it lies over. PURE.
 void put_code(std::vector<Code> &list, Code code);
 
-/// "app.Main.fib"; empty: it can't be told.
-[[nodiscard]] std::string method_name(Memory &memory, const Offsets &layout, uint64_t method);
+/// Whether a method's code is still there, or others in its place.
+[[nodiscard]] bool is_there(Memory &memory, const Offsets &layout, const Code &code);
 
 /// How a frame is left whose address is `pc`. PURE.
 [[nodiscard]] unwind::ListedRule rule_at(const Code &code, uint64_t pc);

@@ -52,6 +52,21 @@ std::optional<std::string> text_at(Memory &memory, uint64_t pointer) {
     return *address == 0 ? std::optional(std::string()) : memory.text(*address, kLongestText);
 }
 
+/// One whose entries are a name and a number: where it is, their distance, and the two offsets in an entry.
+template <class Read> bool read_named(Memory &memory, const std::array<uint64_t, 4> &table, Read &&value_at,
+                                      std::map<std::string, uint64_t, std::less<>> &into) {
+    const auto &[first, stride, name_at, number_at] = table;
+    for (size_t i = 0; i < kMostEntries; ++i) {
+        const uint64_t entry = first + i * stride;
+        auto name = text_at(memory, entry + name_at);
+        if (name && name->empty()) break; // the last one
+        const auto number = value_at(entry + number_at);
+        if (!name || !number) return false;
+        into.try_emplace(std::move(*name), *number);
+    }
+    return true;
+}
+
 } // namespace
 
 std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
@@ -61,7 +76,9 @@ std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
                                 "gHotSpotVMStructEntryFieldNameOffset", "gHotSpotVMStructEntryTypeStringOffset",
                                 "gHotSpotVMStructEntryIsStaticOffset", "gHotSpotVMStructEntryOffsetOffset",
                                 "gHotSpotVMStructEntryAddressOffset", "gHotSpotVMTypes", "gHotSpotVMTypeEntryArrayStride",
-                                "gHotSpotVMTypeEntryTypeNameOffset", "gHotSpotVMTypeEntrySizeOffset"},
+                                "gHotSpotVMTypeEntryTypeNameOffset", "gHotSpotVMTypeEntrySizeOffset", "gHotSpotVMIntConstants",
+                                "gHotSpotVMIntConstantEntryArrayStride", "gHotSpotVMIntConstantEntryNameOffset",
+                                "gHotSpotVMIntConstantEntryValueOffset"},
                                {});
     if (out.address(kTables) == 0) return std::nullopt;
     return out;
@@ -95,18 +112,18 @@ std::optional<VmStructs> VmStructs::read(Memory &memory, const Interpreter &file
         out.fields_.try_emplace({std::move(*type), std::move(*name)},
                                 Field{std::move(*kind), *is_static != 0, *offset, *address});
     }
-    const auto &[first_type, type_stride, type_name_at, size_at] = *types;
-    for (size_t i = 0; i < kMostEntries; ++i) {
-        const uint64_t entry = first_type + i * type_stride;
-        auto type = text_at(memory, entry + type_name_at);
-        if (type && type->empty()) break;
-        const auto size = memory.word(entry + size_at);
-        if (!type || !size) {
-            why = "the virtual machine's table of types can't be read";
-            return std::nullopt;
-        }
-        out.sizes_.try_emplace(std::move(*type), *size);
+    const auto word = [&](uint64_t at) { return memory.word(at); };
+    const auto word32 = [&](uint64_t at) -> std::optional<uint64_t> { return memory.word32(at); };
+    if (!read_named(memory, *types, word, out.sizes_)) {
+        why = "the virtual machine's table of types can't be read";
+        return std::nullopt;
     }
+    std::string none; // what needs constants does without
+    const auto constants = read_symbols<4>(memory, file, bias,
+                                           {"gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntryArrayStride",
+                                            "gHotSpotVMIntConstantEntryNameOffset", "gHotSpotVMIntConstantEntryValueOffset"},
+                                           none);
+    if (constants && !read_named(memory, *constants, word32, out.constants_)) out.constants_.clear();
     return out;
 }
 
@@ -138,6 +155,11 @@ std::optional<uint64_t> VmStructs::offset(std::string_view type, std::string_vie
 std::optional<uint64_t> VmStructs::size(std::string_view type) const {
     const auto at = sizes_.find(type);
     return at == sizes_.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<uint64_t> VmStructs::constant(std::string_view name) const {
+    const auto at = constants_.find(name);
+    return at == constants_.end() ? std::nullopt : std::optional(at->second);
 }
 
 bool has_flag(Memory &memory, const VmStructs &structs, std::string_view name) {

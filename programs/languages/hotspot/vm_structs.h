@@ -3,6 +3,7 @@
 //      gHotSpotVMStructs --> { "CodeBlob", "_frame_size", "int", static? no, offset 28, address 0 }   one of 600 to 800
 //                            { "CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", yes, 0, 0x7f0e... }
 //      gHotSpotVMTypes   --> { "HeapBlock", ..., 16 bytes }
+//      gHotSpotVMIntConstants --> { "ConstMethod::_has_linenumber_table", 1 }
 //
 // Even the tables' own layout is told: how far one entry is from the next, and where in it a field lies, are symbols, too. So
 // there is no table by version here: what a build says is what is used. Source: the JDK's serviceability agent reads the same
@@ -44,6 +45,8 @@ class VmStructs {
     [[nodiscard]] std::optional<uint64_t> offset(std::string_view type, std::string_view name) const;
     /// Bytes of a structure; nullopt: it isn't told.
     [[nodiscard]] std::optional<uint64_t> size(std::string_view type) const;
+    /// A constant, "Type::name" mostly; nullopt: it isn't told.
+    [[nodiscard]] std::optional<uint64_t> constant(std::string_view name) const;
     [[nodiscard]] size_t fields() const { return fields_.size(); }
 
   private:
@@ -55,7 +58,7 @@ class VmStructs {
     [[nodiscard]] const Field *find(std::string_view type, std::string_view name) const;
 
     std::map<std::pair<std::string, std::string>, Field, std::less<>> fields_;
-    std::map<std::string, uint64_t, std::less<>> sizes_;
+    std::map<std::string, uint64_t, std::less<>> sizes_, constants_;
 };
 
 /// Whether the virtual machine runs with a flag that is true or false; false where it doesn't tell of its flags.

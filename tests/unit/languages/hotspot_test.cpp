@@ -16,7 +16,8 @@ using namespace rawbpf::test;
 namespace {
 
 constexpr uint64_t kBase = MadeMemory::kBase, kBias = 0x1000; // the file's addresses are below the process's by that
-constexpr uint64_t kSymbols = kBase, kStructs = kBase + 0x1000, kTypes = kBase + 0x5000, kTexts = kBase + 0x8000;
+constexpr uint64_t kSymbols = kBase, kStructs = kBase + 0x1000, kTypes = kBase + 0x5000, kConstants = kBase + 0x7000,
+                   kTexts = kBase + 0x8000;
 constexpr uint64_t kStride = 56, kTypeStride = 40; // unlike any JDK's
 constexpr uint64_t kObjects = kBase + 0x10000, kHeap = kBase + 0x20000, kSegments = kBase + 0x30000;
 constexpr uint64_t kSegment = 128;
@@ -36,6 +37,18 @@ class Made {
         symbol("gHotSpotVMTypeEntryArrayStride", kTypeStride);
         symbol("gHotSpotVMTypeEntryTypeNameOffset", 8);
         symbol("gHotSpotVMTypeEntrySizeOffset", 24);
+        symbol("gHotSpotVMIntConstants", kConstants);
+        symbol("gHotSpotVMIntConstantEntryArrayStride", 32);
+        symbol("gHotSpotVMIntConstantEntryNameOffset", 0);
+        symbol("gHotSpotVMIntConstantEntryValueOffset", 12);
+        memory.put<uint64_t>(
+            kConstants, text(by_offset ? "ConstMethodFlags::_misc_has_linenumber_table" : "ConstMethod::_has_linenumber_table"));
+        memory.put<uint32_t>(kConstants + 12, 4);
+        field("ConstMethod", "_constMethod_size", "int", 20);
+        field("ConstMethod", by_offset ? "_flags._flags" : "_flags", by_offset ? "u4" : "u2", 24);
+        field("ConstMethod", "_code_size", "u2", 28);
+        field("ConstantPool", "_source_file_name_index", "u2", 40);
+        type("ConstMethod", 48);
         variable("CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", kObjects);
         field("GrowableArrayBase", "_len", "int", 0);
         field("GrowableArray<int>", "_data", "int*", 8);
@@ -99,6 +112,14 @@ class Made {
         memory.put<uint64_t>(method() + 0x200 + 72 + 5 * 8, method() + 0x500);
         memory.put<uint64_t>(method() + 0x410, method() + 0x540);
         name(method() + 0x500, "fib");
+        // Its file, eight bytes of code, and a table of lines.
+        memory.put<uint64_t>(method() + 0x200 + 72 + 6 * 8, method() + 0x580);
+        memory.put<uint16_t>(method() + 0x200 + 40, 6);
+        name(method() + 0x580, "Main.java");
+        memory.put<uint32_t>(method() + 0x100 + 20, 8);
+        memory.put<uint16_t>(method() + 0x100 + 24, 4);
+        memory.put<uint16_t>(method() + 0x100 + 28, 4);
+        for (uint64_t i = 0; const uint8_t byte : {0x07, 0x1e, 0}) memory.put<uint8_t>(method() + 0x100 + 48 + 4 + i++, byte);
         name(method() + 0x540, "app/Main");
     }
     static uint64_t list() { return kObjects + 0x300; }
@@ -148,10 +169,17 @@ class Made {
         const auto heaps = read_heaps(reader, its);
         return heaps ? read_code_at(reader, its, *heaps, pc) : std::nullopt;
     }
-    std::string method_name(uint64_t of = method()) {
+    Method read_method(uint64_t of = method()) {
         const Offsets its = layout();
         Memory reader(memory);
-        return hotspot::method_name(reader, its, of);
+        return hotspot::read_method(reader, its.methods, of);
+    }
+    std::string method_name(uint64_t of = method()) { return read_method(of).name; }
+    uint32_t line(uint64_t bytecode_at) {
+        const Method its = read_method();
+        const auto bytecode = its.bytecode_at(bytecode_at);
+        Memory reader(memory);
+        return bytecode ? line_of(reader, its, *bytecode) : 0;
     }
 
   private:
@@ -214,6 +242,13 @@ TEST_CASE("hotspot: the code in a heap, by the virtual machine's own tables") {
                 const auto found = vm.at(pc);
                 REQUIRE(found);
                 CHECK(found->is(one));
+                if (one.kind == Kind::method) {
+                    Memory reader(vm.memory);
+                    CHECK(is_there(reader, vm.layout(), one));
+                    Code freed = one;
+                    ++freed.compile_id;
+                    CHECK(!is_there(reader, vm.layout(), freed));
+                }
             }
             CHECK(!vm.at(one.end));
         }
@@ -332,6 +367,32 @@ TEST_CASE("hotspot: names that lie are none, or one line") {
     CHECK(circle.method_name().size() < 5000);
 }
 
+TEST_CASE("hotspot: a method's file and lines") {
+    for (const bool by_offset : {false, true}) {
+        Made vm(by_offset);
+        const uint64_t its = Made::method() + 0x100 + 48; // its bytecodes
+        CHECK(vm.read_method().file == "Main.java");
+        CHECK((vm.line(its) == 7 && vm.line(its + 2) == 7 && vm.line(its + 3) == 13));
+        CHECK((vm.line(its - 1) == 0 && vm.line(its + 4) == 0 && vm.line(0) == 0)); // in no bytecode of its
+        const auto untold = [&](auto &&change) {
+            Made other(by_offset);
+            change(other);
+            CHECK(other.method_name() == "app.Main.fib");
+            return other.line(its);
+        };
+        CHECK(untold([](Made &) {}) == 7);
+        CHECK(untold([](Made &one) { one.memory.put<uint16_t>(Made::method() + 0x100 + 24, 3); }) == 0); // it has none
+        CHECK(untold([](Made &one) { one.memory.put<uint16_t>(Made::method() + 0x100 + 28, 0); }) == 0); // no bytecodes
+        CHECK(untold([](Made &one) { one.memory.put<uint32_t>(Made::method() + 0x100 + 20, 6); }) == 0); // no room for it
+        CHECK(untold([](Made &one) { one.memory.put<int32_t>(Made::method() + 0x100 + 20, -1); }) == 0); // more than all
+        CHECK(untold([](Made &one) { one.file.exports.erase("gHotSpotVMIntConstants"); }) == 0);
+        CHECK(untold([](Made &one) { one.memory.put<uint64_t>(kConstants, 0xdead0000); }) == 0);
+        Made nameless(by_offset);
+        nameless.memory.put<uint16_t>(Made::method() + 0x200 + 40, 0);
+        CHECK((nameless.read_method().file.empty() && nameless.line(its) == 7));
+    }
+}
+
 TEST_CASE("hotspot: memory of arbitrary bytes is survived") {
     uint64_t state = 1;
     for (int round = 0; round < 300; ++round) {
@@ -342,6 +403,6 @@ TEST_CASE("hotspot: memory of arbitrary bytes is survived") {
         }
         for (const Code &code : vm.code()) CHECK(code.begin < code.end);
         (void)vm.at(kHeap + (state >> 30) % 0x4000);
-        (void)vm.method_name();
+        (void)vm.line(Made::method() + 0x100 + 48);
     }
 }

@@ -50,15 +50,15 @@ using Frames = std::vector<uint64_t>;
 } // namespace
 
 TEST_CASE("unwind walk: listed code, with a caller's stack pointer of its own, and what a frame says of its function") {
-    const Listed code({{{UNWIND_FP, 0, 2, -2, -1}, -1, -3}, {{UNWIND_SP, 0, 2, -2, -1}}});
+    const Listed code({{{UNWIND_FP, 0, 2, -2, -1}, -1, -3, -4}, {{UNWIND_SP, 0, 2, -2, -1}}});
     // An interpreter's frame at 0x7020: its function (0x7008), a word, the caller's stack pointer, then the caller's fp and the
     // return address; two words that it has put there; from 0x7040 on the frame of what called it, of two words.
-    std::vector<uint64_t> words{0, 0xabc, 1, 0x7040, 0x8888, 0x40110, 2, 3, 0x9999, 0x40205};
+    std::vector<uint64_t> words{77, 0xabc, 1, 0x7040, 0x8888, 0x40110, 2, 3, 0x9999, 0x40205};
     const Walked walked = code.walk_it(words, 0x40010, 0x7020);
     CHECK(walked.ending == UNWIND_ENDED_ROOT);
     CHECK(walked.frames == Frames{0x40010, 0x40110, 0x40205});
     REQUIRE(walked.functions.size() == 1);
-    CHECK((walked.functions[0].frame == 0 && walked.functions[0].word == 0xabc));
+    CHECK((walked.functions[0].frame == 0 && walked.functions[0].word == 0xabc && walked.functions[0].position == 77));
     for (const uint64_t lie : {uint64_t{0}, uint64_t{0x7028}, uint64_t{0x7041}}) { // down the stack, into the frame, at no word
         words[3] = lie;
         const Walked lied = code.walk_it(words, 0x40010, 0x7020); // then it is the end of this frame
@@ -72,7 +72,7 @@ TEST_CASE("unwind walk: listed code, with a caller's stack pointer of its own, a
 }
 
 TEST_CASE("unwind walk: a listed leaf at its beginning, at its end, and with words pushed") {
-    Listed code({{{UNWIND_SP, 0, 4, -2, -1}, 0, 0, true}});
+    Listed code({{{UNWIND_SP, 0, 4, -2, -1}, 0, 0, 0, true}});
     constexpr uint64_t kBack = 0x40120;
     code.words_of_code[kBack - 8] = 0xe8ull << 24; // a call: five bytes
     code.words_of_code[kBack] = 0;
