@@ -1,6 +1,10 @@
-"""Java without a flag: functions by name, whole stacks, compiled and interpreted; the shares that the program says of itself."""
+"""Java without a flag: functions by name, file and line, inlined ones, whole stacks, compiled and interpreted; the shares that the
+program says of itself, and the virtual machine's own account."""
 from harness import *
+from protobuf import decoded_pprof, one
+import glob
 import itertools
+import re
 
 # Threads at a known stack, and one that spends three times as long in one function as in the other.
 PROGRAM = r'''
@@ -50,7 +54,7 @@ def profiled(*flags, options=()):
     stacks = []
     for line in r.out.splitlines():
         stack, count = line.rsplit(" ", 1)
-        stacks.append((stack.split(";"), int(count)))
+        stacks.append((stack.replace("_[i]", "").split(";"), int(count)))
     return [(stack, count) for stack, count in stacks if "JavaMain" in stack or any(f.startswith("Known.") for f in stack)], told
 
 
@@ -88,6 +92,144 @@ def java_that_inlines_has_whole_stacks():
     total = sum(count for _, count in stacks)
     named = sum(count for stack, count in stacks if any(f.startswith("Known.") for f in stack) and any("clone" in f for f in stack[1:3]))
     assert total > 100 and named > 0.98 * total, (named, total, stacks)
+
+
+def virtual_machines():
+    """Each JDK that is installed, the one in PATH first; a class file of the oldest runs in all."""
+    found = {}
+    for java in [shutil.which("java"), *sorted(glob.glob("/usr/lib/jvm/*/bin/java"))]:
+        if os.path.exists(os.path.dirname(os.path.realpath(java)) + "/jstack"):
+            found.setdefault(os.path.realpath(java), java)
+    return [os.path.dirname(os.path.realpath(java)) for java in found]
+
+
+# A chain of small functions, which compilers put into each other, and at its end one that runs; each call is at a line of its own.
+CHAIN = r'''
+public class Chain {
+    static volatile long sink;
+    static long spin(long rounds) {
+        long x = 1;
+        for (long i = 0; i < rounds; i++)
+            x = x * 31 + (x >>> 7 ^ i);
+        return x;
+    }
+    interface Step { long go(long n); }
+    static class Inner implements Step {
+        public long go(long n) {
+            long before = n ^ 5;
+            return before + spin(3000);
+        }
+    }
+    static long a(Step step, long n) {
+        return 1 + b(step, n);
+    }
+    static long b(Step step, long n) {
+
+
+        return 2 + c(step, n);
+    }
+    static long c(Step step, long n) {
+        return 3
+            + step.go(n);
+    }
+    static void runs(Step step) {
+        sink += a(step, sink);
+    }
+    public static void main(String[] arguments) {
+        System.out.println("ready");
+        Step step = new Inner();
+        for (;;)
+            runs(step);
+    }
+}
+'''
+SPIN = range(5, 9)  # its lines
+CALLERS_OF_SPIN = [("Chain$Inner.go", 14), ("Chain.c", 27), ("Chain.b", 23), ("Chain.a", 18), ("Chain.runs", 30), ("Chain.main", 36)]
+
+
+def chain_class():
+    compiled_class()
+    with open(path("Chain.java"), "w") as file:
+        file.write(CHAIN)
+    subprocess.run(["javac", "--release", "17", "-d", WORK, path("Chain.java")], check=True, timeout=60)
+
+
+def jstack_of_chain(bin, pid):
+    """Functions and lines of main's frames by jstack, leaf first."""
+    told = subprocess.run([bin + "/jstack", str(pid)], capture_output=True, text=True, timeout=60).stdout
+    lines = itertools.takewhile(lambda line: "\tat " in line, told[told.index('"main"'):].splitlines()[2:])
+    frames = [re.fullmatch(r"\tat (\S+)\(Chain\.java:(\d+)\)", line).groups() for line in lines]
+    return [(function, int(line)) for function, line in frames]
+
+
+# Flags, and at least so many of the callers that are inlined. Where spin() is inlined, too, a sample's address is at no call:
+# each needs debug info of its own.
+CHAIN_RUNS = [
+    (["-Xint"], 0),
+    (["-XX:TieredStopAtLevel=1", "-XX:CompileCommand=dontinline,Chain::spin"], 3),
+    (["-XX:-TieredCompilation", "-XX:CompileCommand=dontinline,Chain::spin"], 3),
+    (["-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"], 4),
+    (["-XX:+UseSerialGC", "-XX:CompileCommand=dontinline,Chain*::*"], 0),
+]
+
+
+@test
+def java_frames_are_those_that_the_virtual_machine_tells():
+    chain_class()
+    for bin in virtual_machines():
+        for flags, inlined in CHAIN_RUNS:
+            p = subprocess.Popen([bin + "/java", "-XX:CompileCommand=quiet", *flags, "-cp", WORK, "Chain"], stdout=subprocess.PIPE, text=True)
+            try:
+                assert p.stdout.readline() == "ready\n"
+                time.sleep(0.8)
+                r = good("profile", "-F", "199", "-d", "1", "-f", "json", "-p", str(p.pid))
+                told = jstack_of_chain(bin, p.pid)
+            finally:
+                p.kill()
+                p.communicate()
+            # It stops where the compiler lets it, seldom in spin(); its leaf may be at another line than the call.
+            assert told[1:] == CALLERS_OF_SPIN[len(CALLERS_OF_SPIN) + 1 - len(told):] and (flags != ["-Xint"] or len(told) == 7), (bin, flags, told)
+            right = total = 0
+            for line in r.out.splitlines():
+                sample = json.loads(line)
+                java = [f for f in sample.get("user", []) if (f["symbol"] or "").startswith("Chain")] if sample["type"] == "sample" else []
+                if not java:
+                    continue
+                total += 1
+                if java[0]["symbol"] != "Chain.spin":
+                    continue
+                assert [(f["symbol"], f["line"]) for f in java[1:]] == CALLERS_OF_SPIN, (bin, flags, java)
+                assert all(f["file"] == "Chain.java" for f in java) and java[0]["line"] in SPIN, (bin, flags, java)
+                assert sum(f.get("inlined", False) for f in java) >= inlined, (bin, flags, java)
+                assert inlined or not any(f.get("inlined") for f in java), (bin, flags, java)
+                right += 1
+            assert total > 100 and right > 0.97 * total, (bin, flags, right, total, r.out[-3000:])
+
+
+@test
+def java_inlined_in_a_recording_and_in_pprof():
+    chain_class()
+    recording = path("chain.rec")
+    p = subprocess.Popen(["java", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Chain::spin", "-cp", WORK,
+                          "Chain"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert p.stdout.readline() == "ready\n"
+        time.sleep(0.8)
+        good("profile", "-F", "199", "-q", "--record", recording, "-d", "1", "-p", str(p.pid))
+    finally:
+        p.kill()
+        p.communicate()
+    stacks = [line for line in good("report", recording, "-q", "-f", "folded").out.splitlines() if "Chain.spin" in line]
+    assert stacks and all("Chain.a_[i];Chain.b_[i];Chain.c_[i];Chain$Inner.go_[i];Chain.spin" in line for line in stacks), stacks
+    if lacks("gzip") or not shutil.which("protoc"):
+        return
+    good("report", recording, "-q", "-f", "pprof", "-o", path("chain.pb.gz"))
+    p = decoded_pprof("chain.pb.gz")
+    functions = {one(f, "id"): (p["string_table"][one(f, "name")], p["string_table"][one(f, "filename")]) for f in p["function"]}
+    lines = {(functions[one(line, "function_id")], one(line, "line")) for location in p["location"] for line in location.get("line", [])}
+    for function, line in CALLERS_OF_SPIN[:4]:
+        assert ((function, "Chain.java"), line) in lines, (function, lines)
+    assert any(one(m, "has_inline_frames") for m in p["mapping"]), p["mapping"]
 
 
 @test
