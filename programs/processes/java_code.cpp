@@ -32,6 +32,7 @@ constexpr size_t kMostCodeMemory = 48 << 20; // as of a perf map
 constexpr size_t kPiecePages = 64, kMostVain = 1 << 12;
 constexpr size_t kStackPages = 1 << 12; // for the methods of one stack
 constexpr size_t kMostWords = 1 << 18;
+constexpr std::string_view kFrozen = "[callers in Java's heap]"; // of a virtual thread
 constexpr std::string_view kFile = "libjvm.so";
 
 } // namespace
@@ -266,12 +267,20 @@ void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> funct
             continue;
         }
         const hotspot::Code *code = hotspot::find_code(machine->list, at);
-        if (!code || code->kind != hotspot::Kind::method || layer != machine->code.last_layer(at)) continue;
-        Memory *memory = machine->layout->scopes && machine->places.size() < kMostWords ? reading.memory() : nullptr;
+        if (!code || layer != machine->code.last_layer(at) || machine->places.size() >= kMostWords) continue;
+        const bool method = code->kind == hotspot::Kind::method && machine->layout->scopes;
+        Memory *memory = method || code->kind == hotspot::Kind::routine ? reading.memory() : nullptr;
         if (!memory) continue;
+        if (!method) {
+            const bool barrier = place.caller && hotspot::is_return_barrier(*memory, *code, pc);
+            const uint64_t number = barrier ? frames_.number({std::nullopt, {{frames_.text(kFrozen), frames_.text(""), 0}}}) : 0;
+            machine->places[pc] = {layer, number};
+            if (number != 0) place.file_offset = number;
+            continue;
+        }
         Found one{&place, code, {layer, {}}};
         for (const hotspot::Scope &scope : hotspot::scopes_at(*memory, *machine->layout->scopes, *code, pc, place.caller))
-            one.entry.frames.push_back(frame_of(*memory, method(*machine, *memory, scope.method), scope.bytecode));
+            one.entry.frames.push_back(frame_of(*memory, this->method(*machine, *memory, scope.method), scope.bytecode));
         found.push_back(std::move(one));
     }
     if (found.empty()) return;

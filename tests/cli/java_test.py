@@ -232,6 +232,70 @@ def java_inlined_in_a_recording_and_in_pprof():
     assert any(one(m, "has_inline_frames") for m in p["mapping"]), p["mapping"]
 
 
+VIRTUAL = r'''
+public class Virtual {
+    static volatile long sink;
+    static long spin(long rounds) {
+        long x = 1;
+        for (long i = 0; i < rounds; i++) x = x * 31 + (x >>> 7 ^ i);
+        return x;
+    }
+    static void deep(int n, boolean sleeps) throws Exception {
+        if (n > 0) {
+            deep(n - 1, sleeps);
+            sink++;
+            return;
+        }
+        for (;;) {
+            if (sleeps) Thread.sleep(1); // its frames go to the heap, and the upper ones come back
+            for (int i = 0; i < 50; i++) sink += spin(100000);
+        }
+    }
+    public static void main(String[] arguments) throws Exception {
+        Thread thread = Thread.ofVirtual().start(() -> {
+            try {
+                deep(5, arguments[0].equals("sleeps"));
+            } catch (Exception e) {
+            }
+        });
+        System.out.println("ready");
+        thread.join();
+    }
+}
+'''
+
+
+@test
+def java_virtual_threads_are_whole_or_say_what_is_missing():
+    compiled_class()
+    java = next((bin for bin in virtual_machines() if "Virtual" in subprocess.run(
+        [bin + "/javap", "java.lang.VirtualThread"], capture_output=True, text=True).stdout), None)
+    if not java:
+        raise Skip("needs a JDK with virtual threads (21)")
+    with open(path("Virtual.java"), "w") as file:
+        file.write(VIRTUAL)
+    subprocess.run([java + "/javac", "-d", WORK, path("Virtual.java")], check=True, timeout=60)
+    for how in ("runs", "sleeps"):
+        p = subprocess.Popen([java + "/java", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Virtual::*", "-cp", WORK, "Virtual", how],
+                             stdout=subprocess.PIPE, text=True)
+        try:
+            assert p.stdout.readline() == "ready\n"
+            time.sleep(1)
+            r = good("profile", "-F", "199", "-d", "1", "-q", "-f", "folded", "-p", str(p.pid))
+        finally:
+            p.kill()
+            p.communicate()
+        stacks = [line for line in r.out.splitlines() if "Virtual.spin" in line]
+        count = sum(int(line.rsplit(" ", 1)[1]) for line in stacks)
+        assert count > 50 and all("clone" in line and "ForkJoinWorkerThread.run" in line for line in stacks), r.out
+        for line in stacks:
+            depth = line.count(";Virtual.deep")
+            if how == "runs":
+                assert depth == 6 and "Continuation.enter" in line and "heap" not in line, line
+            else:
+                assert (depth == 6) != ("Continuation.run;[callers in Java's heap];Virtual.deep" in line), line
+
+
 @test
 def java_from_its_start_and_in_a_recording():
     compiled_class()

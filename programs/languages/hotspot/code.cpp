@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "programs/languages/hotspot/fields.h"
+#include "programs/unwind/code_patterns.h"
 #include "programs/unwind/program.h"
 #include "runtime/symbols/long_names.h"
 
@@ -191,6 +192,16 @@ std::optional<Code> read_code_at(Memory &memory, const Offsets &layout, const st
 bool is_there(Memory &memory, const Offsets &layout, const Code &code) {
     const auto method = read_number(memory, code.at, layout.method), id = read_number(memory, code.at, layout.compile_id);
     return method && id && *method == code.method && static_cast<uint32_t>(*id) == code.compile_id;
+}
+
+// The virtual machine's tables don't tell of the barrier's address (StubRoutines::cont_returnBarrier()). The same piece of code
+// calls the virtual machine for frames, and such a call's return address is none.
+bool is_return_barrier(Memory &memory, const Code &code, uint64_t address) {
+    if (code.kind != Kind::routine || code.name.find("continuation") == std::string::npos) return false;
+    const auto before = memory.word(address - sizeof(uint64_t));
+    const auto calls = unwind::call_forms(Arch::x86_64);
+    return before && std::none_of(calls.begin(), calls.end(),
+                                  [&](const unwind::CallForm &form) { return (*before >> form.shift & form.mask) == form.bits; });
 }
 
 void put_code(std::vector<Code> &list, Code code) {

@@ -92,6 +92,10 @@ struct Heap {
 [[nodiscard]] std::optional<Code> read_code_at(Memory &memory, const Offsets &layout, const std::vector<Heap> &heaps,
                                                uint64_t pc);
 
+/// Whether a return address is where a virtual thread's frames go on in the heap (JDK 21): such a thread gets back some of them
+/// at a time, and the last one returns to code that asks for more. No call stands before that address.
+[[nodiscard]] bool is_return_barrier(Memory &memory, const Code &code, uint64_t address);
+
 /// Puts it into an ascending list, in the place of what it lies over. PURE.
 void put_code(std::vector<Code> &list, Code code);
 
