@@ -15,7 +15,8 @@ inline constexpr Option kLinesOption{
             "of at most 256 MB; DEBUGINFOD_MAXSIZE=BYTES sets another limit)"};
 inline constexpr Option kInlineOption{
     .name = "inline",
-    .help = "show inlined functions as separate frames, by debug info; folded, svg and top mark them with _[i]"};
+    .help =
+        "show inlined functions as separate frames, by debug info (Java's always are); folded, svg and top mark them with _[i]"};
 
 /// Where a command's table has these rows.
 struct LinesIds {

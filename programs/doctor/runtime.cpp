@@ -96,9 +96,18 @@ bool learn_java(Runtime &out, int pid, uint64_t bias, const languages::Interpret
     }
     const size_t pieces = languages::hotspot::read_code(memory, *offsets, *heaps).size();
     out.functions = true;
-    out.how = format("its functions are shown, compiled and interpreted ones, and stacks are whole; no flag is needed. Read just "
-                     "now: {} pieces of code in {} heaps. Functions that were inlined aren't shown",
-                     pieces, heaps->size());
+    const bool lines = offsets->methods.lines && offsets->scopes;
+    out.how =
+        format("its functions are shown, compiled and interpreted ones, {}, and stacks are whole; no flag is needed. Read just "
+               "now: {} pieces of code in {} heaps",
+               lines ? "with files and lines, and those that were inlined"
+                     : "without lines and those that were inlined (the "
+                       "virtual machine doesn't tell of them)",
+               pieces, heaps->size());
+    if (lines && !languages::hotspot::has_flag(memory, *structs, "DebugNonSafepoints"))
+        out.how += ". Where compiled code runs, and isn't calling, its line is one close by, unless java has "
+                   "-XX:+UnlockDiagnosticVMOptions "
+                   "-XX:+DebugNonSafepoints";
     return true;
 }
 

@@ -304,8 +304,9 @@ std::vector<std::string> JavaCode::learnt() const {
     std::vector<std::string> out;
     for (const auto &[pid, machine] : machines_)
         if (!machine.heaps.empty())
-            out.push_back(format("{} of process {}: {} pieces of code in {} heaps", table_.modules()[machine.module].path, pid,
-                                 machine.list.size(), machine.heaps.size()));
+            out.push_back(format("{} of process {}: {} pieces of code in {} heaps; {} places with lines{}",
+                                 table_.modules()[machine.module].path, pid, machine.list.size(), machine.heaps.size(),
+                                 machine.places.size(), machine.layout->scopes ? "" : " (it doesn't tell what was inlined)"));
     return out;
 }
 

@@ -203,7 +203,7 @@ def java_frames_are_those_that_the_virtual_machine_tells():
                 assert sum(f.get("inlined", False) for f in java) >= inlined, (bin, flags, java)
                 assert inlined or not any(f.get("inlined") for f in java), (bin, flags, java)
                 right += 1
-            assert total > 100 and right > 0.97 * total, (bin, flags, right, total, r.out[-3000:])
+            assert total > 30 and right > 0.95 * total, (bin, flags, right, total, r.out[-3000:])
 
 
 @test
@@ -318,5 +318,7 @@ def doctor_says_what_will_be_seen_of_java():
     finally:
         p.kill()
         p.communicate()
-    assert "its functions are shown, compiled and interpreted ones" in r.out, r.out
+    said = " ".join(r.out.split())
+    assert "its functions are shown, compiled and interpreted ones, with files and lines, and those that were inlined" in said, r.out
+    assert "-XX:+DebugNonSafepoints" in said, r.out
     assert "PreserveFramePointer" not in r.out, r.out
