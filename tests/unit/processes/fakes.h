@@ -89,6 +89,11 @@ struct FakeSymbols : SymbolSource {
         auto found = source.find(offset & ~0xffull);
         return found == source.end() ? std::vector<SourceFrame>() : found->second;
     }
+    std::vector<SourceFrame> in_made_code(uint64_t layer) override {
+        auto found = made.find(layer);
+        return found == made.end() ? std::vector<SourceFrame>() : found->second;
+    }
+    std::map<uint64_t, std::vector<SourceFrame>> made; // by layer
     void done_with(uint32_t module) override { done.push_back(module); }
     std::map<uint64_t, std::vector<SourceFrame>> source; // by file offset, rounded down to 0x100
     std::vector<uint64_t> asked_source;

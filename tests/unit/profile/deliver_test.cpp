@@ -3,7 +3,9 @@
 
 #include <new>
 
+#include "programs/processes/java_frames.h"
 #include "programs/profile/sample.h"
+#include "programs/recording/names.h"
 #include "tests/support/test.h"
 #include "tests/unit/profile/keep.h"
 
@@ -123,6 +125,76 @@ TEST_CASE("names: lines and inlined functions, each where it was asked for") {
     NamedSample named = delivered({.lines = true});
     CHECK(named.user[1]->symbol == "area");
     CHECK(named.user[1]->symbol_offset == 0x23);
+}
+
+TEST_CASE("names: code made at run time has the lines and inlined functions that its runtime tells, unasked") {
+    Scene s;
+    FrameLocation place;
+    place.module = s.modules.intern({"//anon", 0, 0, ModuleKind::anonymous, ""});
+    place.address = 0x7010;
+    place.pid = 42;
+    place.caller = true;
+    place.file_offset = 5;
+    s.source.made[5] = {{"App.inner", "App.java", 7}, {"App.outer", "App.java", 9}};
+    std::vector<FramePtr> frames;
+    s.namer.add_frames(s.tree.intern_place(place), frames);
+    REQUIRE(frames.size() == 2);
+    CHECK((frames[0]->symbol == "App.inner" && frames[0]->line == 7 && frames[0]->inlined && frames[0]->address == 0x7010));
+    CHECK((frames[1]->symbol == "jit_42" && frames[1]->file == "App.java" && frames[1]->line == 9 && !frames[1]->inlined));
+    place.file_offset = 6; // nothing more is known of it
+    frames.clear();
+    s.namer.add_frames(s.tree.intern_place(place), frames);
+    CHECK((frames.size() == 1 && frames[0]->symbol == "jit_42" && frames[0]->line == 0));
+}
+
+TEST_CASE("names: those that a recording brings along, with inlined functions, and recordings that lie") {
+    Scene s;
+    const auto brought = [&](uint64_t address, const std::vector<std::pair<std::string, bool>> &names) {
+        FrameLocation place;
+        place.module = s.modules.intern({"//anon", 0, 0, ModuleKind::anonymous, ""});
+        place.address = address;
+        place.pid = 42;
+        const uint32_t number = s.tree.intern_place(place);
+        recording::BroughtNames all;
+        for (const auto &[name, inlined] : names) {
+            Frame frame;
+            frame.symbol = name;
+            frame.inlined = inlined;
+            all.add(number, std::move(frame));
+        }
+        all.give_place(s.namer, number);
+        std::vector<FramePtr> frames;
+        s.namer.add_frames(number, frames);
+        std::string out;
+        for (const FramePtr &frame : frames) out += frame->symbol + (frame->inlined ? "_[i] " : " ");
+        return out;
+    };
+    CHECK(brought(1, {{"inner", true}, {"middle", true}, {"outer", false}}) == "inner_[i] middle_[i] outer ");
+    CHECK(brought(2, {{"outer", false}}) == "outer ");
+    CHECK(brought(3, {{"outer", false}, {"other", false}}) == "other ");
+    CHECK(brought(4, {{"inner", true}, {"middle", true}}) == "inner_[i] middle "); // it was cut
+    CHECK(brought(5, {}) == "jit_42 ");
+    std::vector<std::pair<std::string, bool>> many(100000, {"x", true});
+    many.push_back({"outer", false});
+    CHECK(brought(6, many).size() < 2000);
+}
+
+TEST_CASE("names: places in Java's code keep their number, and equal ones have one") {
+    JavaFrames frames;
+    const JavaFrames::Frame a{frames.text("A.a"), frames.text("A.java"), 3}, b{frames.text("A.b"), a.file, 4};
+    CHECK(frames.text("A.a") == a.name);
+    const uint64_t first = frames.number({7, {a, b}});
+    CHECK(JavaFrames::is_number(first));
+    CHECK(frames.number({7, {a, b}}) == first);
+    CHECK(frames.number({8, {a, b}}) != first);
+    CHECK(frames.number({7, {b, a}}) != first);
+    CHECK(frames.number({std::nullopt, {a, b}}) != first);
+    CHECK(frames.size() == 4);
+    const auto source = frames.source(first);
+    REQUIRE(source.size() == 2);
+    CHECK((source[0].function == "A.a" && source[0].file == "A.java" && source[0].line == 3 && source[1].function == "A.b"));
+    CHECK(frames.source(first + 100).empty());
+    CHECK((frames.source(7).empty() && frames.find(7) == nullptr && !JavaFrames::is_number(7)));
 }
 
 TEST_CASE("names: kernel frames of many samples are found in one pass") {
