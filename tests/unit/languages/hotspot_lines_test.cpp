@@ -18,6 +18,7 @@ using namespace rawbpf::test;
 
 namespace {
 
+using hotspot::Code, hotspot::Number; // rawbpf has others, which a batch's other files include
 using Stream = std::vector<std::byte>;
 
 /// As the JDK writes it (unsigned5.hpp): the last byte that isn't yet enough is 192 or more (191 without zero).
