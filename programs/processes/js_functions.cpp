@@ -35,9 +35,6 @@ std::string nameless(const ScriptFrame &frame) {
     return frame.line == 0 ? format("(anonymous) {}", file) : format("(anonymous) {}:{}", file, frame.line);
 }
 
-/// All is known of it that there is. A text that is just being moved can't be read.
-bool whole(const ScriptFrame &frame) { return frame.line != 0 || frame.file.empty(); }
-
 } // namespace
 
 const File *JsFunctions::file_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
@@ -114,7 +111,7 @@ std::optional<uint64_t> JsFunctions::number(Process &process, Heap &heap, uint64
     const auto known = process.known.find(supposed->at);
     const bool same = known != process.known.end() && known->second.shared == *supposed;
     const int tries = same ? known->second.tries : 0;
-    if (same && (tries >= kMostTries || whole(frames_[known->second.number - kFirst]))) return known->second.number;
+    if (same && (tries >= kMostTries || known->second.whole)) return known->second.number;
     const auto shared = heap.shared(word);
     if (!shared) return std::nullopt;
     const auto function = heap.function(*shared);
@@ -125,12 +122,14 @@ std::optional<uint64_t> JsFunctions::number(Process &process, Heap &heap, uint64
         frame.file = lines.file;
         if (lines.ends) frame.line = line_of(*lines.ends, function->position);
     }
+    // A text that is just being moved can't be read.
+    const bool whole = function->script == 0 || (!frame.file.empty() && frame.line != 0);
     frame.function = function->name.empty() ? nameless(frame) : function->name;
     if (frames_.size() >= kMostFunctions) return std::nullopt;
     const auto [at, fresh] = numbers_.try_emplace({frame.function, {frame.file, frame.line}}, kFirst + frames_.size());
     if (fresh) frames_.push_back(std::move(frame));
     if (process.known.size() >= kMostKnown) process.known.clear();
-    process.known.insert_or_assign(shared->at, Known{*shared, at->second, tries + 1});
+    process.known.insert_or_assign(shared->at, Known{*shared, at->second, whole, tries + 1});
     return at->second;
 }
 

@@ -60,7 +60,8 @@ class JsFunctions {
     struct Known {
         languages::v8::Shared shared;
         uint64_t number;
-        int tries = 1; ///< where its line couldn't be read: so often it was tried
+        bool whole;    ///< it has all that there is to know: a function of a script its file and line
+        int tries = 1; ///< where it hasn't: so often it was tried
     };
     struct Lines {
         uint64_t source;

@@ -114,8 +114,8 @@ bool LiveSymbols::ask(uint32_t pid) {
 }
 
 void LiveSymbols::read(uint32_t pid, Jit &jit) {
+    if (!jit.file || jit.damaged) return; // without a file: when it was looked for stays, in in_memory()
     const uint64_t before = std::exchange(jit.read_ns, sys::monotonic_ns());
-    if (jit.damaged) return;
     sys::Because why("what a just-in-time compiler has told of its code since the last look");
     const auto news = jit.is_dump ? jit.dump.read_more(jit.file, before) : jit.map.read_more(jit.file, before);
     if (news) return;
@@ -125,7 +125,7 @@ void LiveSymbols::read(uint32_t pid, Jit &jit) {
 
 uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {
     const auto at = jits_.find(pid);
-    if (at == jits_.end()) {
+    if (at == jits_.end() || !at->second.file) {
         const symbols::CompiledCode *code = java_ ? java_->code(pid, address, sys::monotonic_ns()) : nullptr;
         return code ? code->layer_at(address, t_ns) : 0;
     }

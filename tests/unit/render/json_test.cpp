@@ -93,7 +93,7 @@ TEST_CASE("json ledgers: what would make stacks whole, in fields and as a senten
     const StackAdvice advice{"lib\"x.so", 200, 50, "--depth 255 shows more frames"};
     CHECK(advice.sentence() == "25 % of the stacks in lib\"x.so end early: --depth 255 shows more frames");
     Ledger ledger;
-    ledger.cost = RunCost{.advice = {advice}};
+    ledger.cost = render::RunCost{.advice = {advice}};
     std::string text;
     append_json_ledger(text, ledger);
     CHECK(text.ends_with(
