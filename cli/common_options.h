@@ -63,13 +63,13 @@ constexpr Option followed_pids_option(std::string_view section = {}) {
                        section);
 }
 /// Of tools with stacks: whose functions of an interpreter's process.
-inline constexpr Option kNativeOption{
-    .name = "native",
-    .help = "show interpreters (Python, PHP, Ruby, node) by their own native functions, not by those of the script that they run",
-    .excludes = "languages"};
+inline constexpr Option kNativeOption{.name = "native",
+                                      .help = "show interpreters (Python, PHP, Ruby, Perl, node) by their own native functions, "
+                                              "not by those of the script that they run",
+                                      .excludes = "languages"};
 inline constexpr Option kLanguageOption{
     .name = "language",
-    .help = "of processes that run an interpreter (Python, PHP, Ruby, node), show only the functions of the script",
+    .help = "of processes that run an interpreter (Python, PHP, Ruby, Perl, node), show only the functions of the script",
     .excludes = "languages"};
 inline constexpr Option kPsOption{
     .name = "ps", .help = "table: print the frames below each sample, the innermost first", .only_with = "format=table"};

@@ -7,7 +7,7 @@ namespace rawbpf::inline v0 {
 namespace {
 
 std::string not_shown(std::string_view why) {
-    return format("interpreters' own functions (Python's, PHP's, Ruby's) aren't shown: {}", why);
+    return format("interpreters' own functions (Python's, PHP's, Ruby's, Perl's) aren't shown: {}", why);
 }
 
 } // namespace

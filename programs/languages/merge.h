@@ -31,6 +31,8 @@ struct ListFrame {
 enum class Merged : uint8_t {
     equal,    ///< as many groups as functions that evaluate
     one_more, ///< one function more than groups, at the leaf: it had just been called
+    one_less, ///< one group more than functions, at the leaf, of one frame, which native code is about to call or has called: it
+              ///< isn't shown
     astray,   ///< they differ: frames are where they belong as far as can be told
 };
 
@@ -44,9 +46,11 @@ enum class Merged : uint8_t {
 }
 
 /// `evaluates[i]`: whether native frame i (leaf first) is a function that evaluates. `rooted`: the native stack reaches the
-/// thread's first function. `native(i)` and `listed(place)` are called for each frame of the result, leaf first.
-template <class Native, class Listed>
-Merged merge(const std::vector<bool> &evaluates, std::span<const ListFrame> list, bool rooted, Native &&native, Listed &&listed) {
+/// thread's first function. `early`: what native code calls is in the list before the function that evaluates is entered, and
+/// until the native code has called it for the last time, as a comparison while a list is sorted. `native(i)` and `listed(place)`
+/// are called for each frame of the result, leaf first.
+template <class Native, class Listed> Merged merge(const std::vector<bool> &evaluates, std::span<const ListFrame> list,
+                                                   bool rooted, bool early, Native &&native, Listed &&listed) {
     const std::vector<size_t> ends = group_ends(list);
     size_t functions = 0;
     for (const bool one : evaluates) functions += one;
@@ -59,7 +63,8 @@ Merged merge(const std::vector<bool> &evaluates, std::span<const ListFrame> list
     // Which group the leaf-most function that evaluates has: counted from the root, or from the leaf.
     const size_t extra = rooted && functions > groups ? functions - groups : 0; // functions without a group, at the leaf
     size_t next = rooted && groups > functions ? groups - functions : 0;        // groups without a function, at the leaf
-    for (size_t i = 0; i < next; ++i) group(i);
+    const bool one_less = rooted && early && next == 1 && ends[0] == 1;
+    for (size_t i = 0; i < next && !one_less; ++i) group(i);
     size_t met = 0;
     for (size_t i = 0; i < evaluates.size(); ++i) {
         if (!evaluates[i] || met++ < extra || next >= groups)
@@ -70,6 +75,7 @@ Merged merge(const std::vector<bool> &evaluates, std::span<const ListFrame> list
     while (next < groups) group(next++); // the native stack ended too early
     // One that calls others has long been in the list; it is in another one, then: a second interpreter's in the same thread.
     const bool at_leaf = std::find(evaluates.begin(), evaluates.end(), true) - evaluates.begin() <= 1;
+    if (one_less) return Merged::one_less;
     return functions == groups ? Merged::equal : functions == groups + 1 && at_leaf ? Merged::one_more : Merged::astray;
 }
 

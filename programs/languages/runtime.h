@@ -40,7 +40,7 @@ struct Interpreter {
     };
     std::vector<elf::Segment> code; ///< its executable parts
     std::vector<Range> evaluates;   ///< offsets in the file: code that runs the language's functions, its cold part as well
-    std::vector<Range> functions;   ///< all that it has, by offset, if it doesn't say which of them evaluates (evaluation.h)
+    std::vector<Range> functions;   ///< all that it has, by offset, where its runtime needs them, or evaluation.h
 
     /// In the file; 0: it isn't exported.
     [[nodiscard]] uint64_t address(std::string_view name) const {
@@ -66,8 +66,9 @@ struct Layout {
     uint32_t head = 16; ///< bytes of each object in front of what it is
     uint32_t code_size =
         0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
-    uint32_t index_bytes = 0; ///< with code_size 0: of an instruction that a position counts
-    size_t frames = 0;        ///< that it was learnt from
+    uint32_t index_bytes = 0;                ///< with code_size 0: of an instruction that a position counts
+    size_t frames = 0;                       ///< that it was learnt from
+    std::vector<Interpreter::Range> resumes; ///< by which one evaluation goes on in another one: that begins no group
 };
 
 /// Where something is learnt.
@@ -93,6 +94,7 @@ struct Function {
 struct Part {
     bool ends_group = false; ///< native code called it
     bool hidden = false;     ///< it is no function that is shown
+    bool joins = false;      ///< what it called is of its group, whatever that frame says
 };
 
 /// One entry of the table. All functions are PURE but for what `learn` reads.
@@ -115,6 +117,7 @@ struct Runtime {
     Part (*part)(const Layout &layout, const Function *function, uint64_t id, uint64_t word);
     /// 0: unknown.
     uint32_t (*line)(const Layout &layout, const Function &function, uint64_t word);
+    bool early = false; ///< frames are in the list before what evaluates them is entered (merge.h)
 };
 
 /// All that there are. The first that recognises a file has it.

@@ -1,5 +1,6 @@
 // The table of the runtimes that there are.
 #include "programs/languages/cpython/runtime.h"
+#include "programs/languages/perl/runtime.h"
 #include "programs/languages/php/runtime.h"
 #include "programs/languages/ruby/runtime.h"
 #include "programs/languages/runtime.h"
@@ -7,7 +8,7 @@
 namespace rawbpf::inline v0::languages {
 
 std::span<const Runtime *const> runtimes() {
-    static constexpr const Runtime *kAll[] = {&cpython::kRuntime, &php::kRuntime, &ruby::kRuntime};
+    static constexpr const Runtime *kAll[] = {&cpython::kRuntime, &perl::kRuntime, &php::kRuntime, &ruby::kRuntime};
     return kAll;
 }
 
@@ -37,6 +38,7 @@ LanguageProcess moved(LanguageProcess process, uint64_t bias) {
     if ((process.flags & LANGUAGE_BY_THREAD) == 0) process.start += bias;
     if (process.none != 0) process.none += bias;
     if (process.others != 0) process.others += bias;
+    if (process.key != 0) process.key += bias;
     return process;
 }
 

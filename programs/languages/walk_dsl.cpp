@@ -26,8 +26,13 @@ constexpr uint32_t kCodes = 16384; // that are known to have been sent; the olde
 constexpr uint32_t kProcesses = 4096;
 constexpr uint32_t kPlaces = 4; // a CPU, of programs that are preempted in the middle of a walk
 
-/// Where the frames end that lie one behind the other. r7 is gone.
-void find_end(Code &f) {
+/// Of what the hops led to, in r7, which is a frame or the holder of the leaf's room: where the frames end that lie one behind
+/// the other, or that the first round looks for the frame. r7 is gone.
+void find_first(Code &f) {
+    const Label rooms = f.label("rooms"), found = f.label("first found");
+    f.load<uint32_t>(r1, STATE(process.flags));
+    f.and_(r1, LANGUAGE_ROOMS);
+    f.jump_if(r1 != 0, rooms);
     f.load<uint16_t>(r1, STATE(process.stride));
     f.if_(r1 != 0, [&] {
         f.load<uint64_t>(r7, STATE(holder));
@@ -45,6 +50,11 @@ void find_end(Code &f) {
         f.sub(r1, r2);
         f.store<uint64_t>(STATE(end), r1);
     });
+    f.jump(found);
+    f.bind(rooms);
+    f.store<uint64_t>(STATE(holder), r7);
+    f.store<uint64_t>(STATE(frame), 0);
+    f.bind(found);
 }
 
 /// From what the first word is, in r7, to the first frame; 0: there is none. r0 to r5 are gone.
@@ -186,10 +196,16 @@ void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings
         load_thread_pointer(f, programs_.arch);
         f.store<uint64_t>(STATE(thread), r1);
         f.add(r7, r1);
+        f.load<uint64_t>(r1, STATE(process.key));
+        f.if_(r1 != 0, [&] {
+            f.read_user<uint32_t>(r1, r1 + 0);
+            f.lsh(r1, 4);
+            f.add(r7, r1);
+        });
         f.load<uint32_t>(r2, STATE(process.flags));
         f.and_(r2, LANGUAGE_LEARN);
         f.if_(r2 != 0, [&] {
-            f.store<uint64_t>(STATE(frames.words), r1);
+            f.store<uint64_t>(STATE(frames.words), r7); // `start` is 0 then
             f.load_imm64(r1, uint64_t{LANGUAGE_IS_THREAD} << 56);
             f.store<uint64_t>(STATE(frames.words) + 8, r1);
             f.store<uint32_t>(STATE(words), 2);
@@ -199,6 +215,18 @@ void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings
     f.store<uint64_t>(STATE(window_at), 0);
     f.store<uint32_t>(STATE(waiting), 0);
     f.read_user<uint64_t>(r7, r7 + 0);
+    f.load<uint32_t>(r1, STATE(process.flags));
+    f.and_(r1, LANGUAGE_CALLERS);
+    f.if_(r1 != 0, [&] {
+        const auto member = [&](Mem where, Mem to) {
+            f.load<uint16_t>(r1, where);
+            f.add(r1, r7);
+            f.read_user<uint64_t>(r1, r1 + 0);
+            f.store<uint64_t>(to, r1);
+        };
+        member(STATE(process.leaf), STATE(at));
+        member(STATE(process.root), STATE(root));
+    });
     f.store<uint64_t>(STATE(first), r7);
     follow_hops(f);
     f.store<uint64_t>(STATE(frame), r7);
@@ -211,8 +239,8 @@ void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings
     });
     f.load<uint64_t>(r7, STATE(frame));
     f.if_(r7 != 0, [&] {
-        find_end(f);
-        f.bpf_loop(LANGUAGE_FRAMES, state, [&](Code &g) {
+        find_first(f);
+        f.bpf_loop(LANGUAGE_ROUNDS, state, [&](Code &g) {
             g.load<uint64_t>(r6, r2);
             g.load<uint64_t>(r7, STATE(frame));
             emit_language_round(g, {codes_, &rings, programs_.wakes, numbers_});

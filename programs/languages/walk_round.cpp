@@ -6,31 +6,20 @@
 // multiply, fold the upper half down, as the keys of equal stacks). 100,000 codes share one once in some 10^9 runs.
 #include "programs/languages/walk_round.h"
 
-#include <functional>
-
 #include <linux/bpf.h>
 
 #include "programs/capture/mix_dsl.h"
+#include "programs/languages/walk_places.h"
 
 namespace rawbpf::inline v0 {
 
 namespace {
 
-Mem at(size_t offset) { return language_state(offset); }
-
 constexpr uint32_t kMostWords = LanguageWalk::kMostWords;
+constexpr uint32_t kMostInRoom = 1 << 20; // frames
 
-struct Emit {
-    Code &g;
-    const LanguageRound &how;
-
-    /// dst = the word at the place that `where` (u16, of the process) names, in what was read to `read`, `mask` of its bytes.
-    template <class T> void load_at(WritableReg dst, size_t where, size_t read, uint32_t mask) const {
-        g.load<uint16_t>(r1, at(where));
-        g.and_(r1, runtime(static_cast<int64_t>(mask)));
-        g.add(r1, r6);
-        g.load<T>(dst, r1 + runtime(static_cast<int64_t>(read)));
-    }
+struct Emit : LanguagePlaces {
+    /// dst = the word at the place that `where` (u16, of the process) names, in the frame.
     template <class T> void of_frame(WritableReg dst, size_t where) const {
         g.load<uint16_t>(r1, at(where));
         g.and_(r1, LANGUAGE_WINDOW - 1);
@@ -76,168 +65,6 @@ struct Emit {
         g.bind(there);
         g.store<uint32_t>(STATE(within), r1);
     }
-    template <class T> void of_code(WritableReg dst, size_t where) const {
-        load_at<T>(dst, where, offsetof(LanguageState, object), LANGUAGE_CODE_BYTES - 1);
-    }
-
-    void if_flag(uint32_t flag, const std::function<void()> &body) const {
-        g.load<uint32_t>(r1, STATE(process.flags));
-        g.and_(r1, runtime(static_cast<int64_t>(flag)));
-        g.if_(r1 != 0, body);
-    }
-
-    /// As much as fits of what is at r7: it may end close to what can't be read. The first size that can be is in `bytes`.
-    template <size_t n> void take_most(const uint32_t (&sizes)[n], size_t to, size_t bytes, uint32_t more, Label taken) const {
-        for (const uint32_t size : sizes) {
-            g.store<uint32_t>(at(bytes), runtime(static_cast<int64_t>(size + more)));
-            g.call(helper::probe_read_user, at(to), runtime(static_cast<int64_t>(size)), r7);
-            g.jump_if(r0 == 0, taken);
-        }
-    }
-
-    /// The text whose object's address is r7: the object's bytes, or its head and then its characters. r7 to r9 are gone.
-    void take_text(size_t text, size_t bytes) const {
-        static constexpr uint32_t kSizes[] = {LANGUAGE_TEXT_BYTES, 160, 96, 64, 48, 40, 32},
-                                  kFarSizes[] = {LANGUAGE_TEXT_BYTES - LANGUAGE_TEXT_HEAD, 128, 64, 32, 16, 8};
-        constexpr int kCharacters = 24;
-        const Label taken = g.label("text taken"), near = g.label("near"), none = g.label("no text");
-        g.jump_if(r7 == 0, none);
-        g.load<uint32_t>(r8, STATE(process.text_far));
-        g.jump_if(r8 == 0, near);
-        g.read_user<uint32_t>(r9, r7 + 0);
-        g.and_(r9, r8);
-        g.jump_if(r9 == 0, near);
-        g.call(helper::probe_read_user, at(text), LANGUAGE_TEXT_HEAD, r7);
-        g.read_user<uint64_t>(r7, r7 + kCharacters);
-        take_most(kFarSizes, text + LANGUAGE_TEXT_HEAD, bytes, LANGUAGE_TEXT_HEAD, taken);
-        g.jump(none);
-        g.bind(near);
-        take_most(kSizes, text, bytes, 0, taken);
-        g.bind(none);
-        g.store<uint32_t>(at(bytes), 0);
-        g.bind(taken);
-    }
-
-    void take_name() const {
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.name));
-        take_text(offsetof(LanguageState, code.name), offsetof(LanguageState, code.name_bytes));
-    }
-
-    void take_file() const {
-        const Label one = g.label("one path");
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.file));
-        g.load<uint32_t>(r8, STATE(process.list_mask));
-        g.jump_if(r8 == 0, one);
-        g.read_user<uint32_t>(r9, r7 + 0);
-        g.and_(r9, r8);
-        g.load<uint32_t>(r8, STATE(process.list_value));
-        g.jump_if(r8 != r9, one);
-        g.load<uint16_t>(r1, STATE(process.list_first));
-        g.add(r7, r1);
-        g.read_user<uint64_t>(r7, r7 + 0);
-        g.bind(one);
-        take_text(offsetof(LanguageState, code.file), offsetof(LanguageState, code.file_bytes));
-    }
-
-    void take_owner() const {
-        g.store<uint32_t>(STATE(code.owner_bytes), 0);
-        if_flag(LANGUAGE_OWNER, [&] {
-            of_code<uint64_t>(r7, offsetof(LanguageState, process.owner));
-            g.if_(r7 != 0, [&] {
-                g.load<uint16_t>(r1, STATE(process.owner_name));
-                g.add(r7, r1);
-                g.read_user<uint64_t>(r7, r7 + 0);
-                take_text(offsetof(LanguageState, code.owner), offsetof(LanguageState, code.owner_bytes));
-            });
-        });
-    }
-
-    /// r9 = bytes of the table, which are in the record then.
-    void take_table() const {
-        constexpr int kData = 16; // behind the length of a bytes object
-        const Label taken = g.label("table taken"), entries = g.label("entries"), read = g.label("read the table");
-        g.mov(r9, 0);
-        g.load<uint32_t>(r1, STATE(process.tables));
-        g.jump_if(r1 == LANGUAGE_TABLE_NONE, taken);
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.table));
-        g.load<uint32_t>(r1, STATE(process.tables));
-        g.jump_if(r1 == LANGUAGE_TABLE_ENTRIES, entries);
-        g.load<uint16_t>(r1, STATE(process.table_head));
-        g.add(r7, r1);
-        g.read_user<uint64_t>(r9, r7 + 0);
-        g.if_(r9 > runtime(LANGUAGE_TABLE_BYTES), [&] { g.mov(r9, LANGUAGE_TABLE_BYTES); });
-        g.add(r7, kData);
-        g.jump(read);
-        g.bind(entries);
-        constexpr int64_t kEntries = LANGUAGE_TABLE_BYTES - LANGUAGE_INDEX_BYTES;
-        of_code<uint32_t>(r9, offsetof(LanguageState, process.entries));
-        g.load<uint16_t>(r1, STATE(process.entry));
-        g.mul(r9, r1);
-        g.if_(r9 > runtime(kEntries), [&] { g.mov(r9, runtime(kEntries)); });
-        g.bind(read);
-        g.call(helper::probe_read_user, STATE(code.table), r9, r7);
-        g.if_(r0 != 0, [&] { g.mov(r9, 0); });
-        g.bind(taken);
-    }
-
-    /// Behind the r9 bytes of a table of entries: r9 more. How many blocks an index has isn't known, and behind its end there may
-    /// be nothing: as many as can be read.
-    void take_index() const {
-        constexpr uint32_t kHead = 48, kBlock = 80;
-        static_assert((LANGUAGE_INDEX_BYTES - kHead) % kBlock == 0);
-        const Label taken = g.label("index taken");
-        g.store<uint32_t>(STATE(code.index_bytes), 0);
-        g.store<uint32_t>(STATE(code.table_bytes), r9);
-        g.load<uint32_t>(r1, STATE(process.tables));
-        g.jump_if(r1 != LANGUAGE_TABLE_ENTRIES, taken);
-        g.jump_if(r9 > runtime(LANGUAGE_TABLE_BYTES - LANGUAGE_INDEX_BYTES), taken); // it never is
-        of_code<uint64_t>(r7, offsetof(LanguageState, process.index));
-        g.jump_if(r7 == 0, taken);
-        for (uint32_t blocks = (LANGUAGE_INDEX_BYTES - kHead) / kBlock + 1; blocks-- > 0;) {
-            const uint32_t size = kHead + blocks * kBlock;
-            const Label smaller = g.label("smaller");
-            g.mov(r1, r6);
-            g.add(r1, r9);
-            g.call(helper::probe_read_user, r1 + runtime(offsetof(LanguageState, code.table)),
-                   runtime(static_cast<int64_t>(size)), r7);
-            g.jump_if(r0 != 0, smaller);
-            g.store<uint32_t>(STATE(code.index_bytes), runtime(static_cast<int64_t>(size)));
-            g.add(r9, runtime(static_cast<int64_t>(size)));
-            g.store<uint32_t>(STATE(code.table_bytes), r9);
-            g.jump(taken);
-            g.bind(smaller);
-        }
-        g.bind(taken);
-        // By way of memory: the verifier would look at what follows once for each size.
-        g.load<uint32_t>(r9, STATE(code.table_bytes));
-        g.if_(r9 > runtime(LANGUAGE_TABLE_BYTES), [&] { g.mov(r9, LANGUAGE_TABLE_BYTES); });
-    }
-
-    /// What the number stands for, into a ring. r7 to r9 are gone.
-    void send_code() const {
-        const Label named = g.label("named");
-        g.load<uint64_t>(r1, STATE(id));
-        g.store<uint64_t>(STATE(code.id), r1);
-        g.store<uint64_t>(STATE(code.address), r7);
-        take_name();
-        take_owner();
-        g.store<uint32_t>(STATE(code.line), 0);
-        g.store<uint32_t>(STATE(code.file_bytes), 0);
-        g.store<uint32_t>(STATE(code.index_bytes), 0);
-        g.mov(r9, 0);
-        g.load<uint32_t>(r1, STATE(whole));
-        g.store<uint32_t>(STATE(code.whole), r1);
-        g.jump_if(r1 == 0, named);
-        of_code<uint32_t>(r2, offsetof(LanguageState, process.line));
-        g.store<uint32_t>(STATE(code.line), r2);
-        take_file();
-        take_table();
-        take_index();
-        g.bind(named);
-        g.store<uint32_t>(STATE(code.table_bytes), r9);
-        g.add(r9, runtime(offsetof(LanguageCode, table)));
-        how.rings->output(g, STATE(code), r9, STATE(code.head.cpu), how.wakes);
-    }
 
     /// r7 = the code object's address, of what r7 points to; whether it is whole. Jumps to `none` if it is no code.
     void find_code(Label none) const {
@@ -245,7 +72,9 @@ struct Emit {
         g.store<uint32_t>(STATE(whole), 1);
         g.load<uint32_t>(r8, STATE(process.kind_mask));
         g.jump_if(r8 == 0, all);
-        g.read_user<uint32_t>(r9, r7 + 0);
+        g.load<uint16_t>(r1, STATE(process.kind_at));
+        g.add(r1, r7);
+        g.read_user<uint32_t>(r9, r1 + 0);
         g.and_(r9, r8);
         g.load<uint32_t>(r8, STATE(process.kind_value));
         g.jump_if(r8 == r9, whole);
@@ -253,21 +82,97 @@ struct Emit {
         g.load<uint32_t>(r1, STATE(process.code_short));
         g.jump_if(r1 == 0, none);
         g.bind(whole);
-        g.load<uint16_t>(r1, STATE(process.code_hop));
-        g.if_(r1 != 0, [&] {
+        if_flag(LANGUAGE_CODE_HOP, [&] {
+            g.load<uint16_t>(r1, STATE(process.code_hop));
             g.add(r7, r1);
             g.read_user<uint64_t>(r7, r7 + 0);
         });
         g.bind(all);
     }
 
+    /// r7 = the frame that is next in its room, or the leaf-most of the next room, in which none may be.
+    void find_room(Label empty, Label out) const {
+        const Label inside = g.label("in its room");
+        g.jump_if(r7 != 0, inside);
+        if_flag(LANGUAGE_ROOMS, [&] {
+            const auto member = [&](WritableReg dst, size_t where) {
+                g.load<uint16_t>(r1, at(where));
+                g.add(r1, r7);
+                g.read_user<uint64_t>(dst, r1 + 0);
+            };
+            g.load<uint64_t>(r7, STATE(holder));
+            g.jump_if(r7 == 0, out);
+            member(r8, offsetof(LanguageState, process.room_next));
+            g.store<uint64_t>(STATE(holder), r8);
+            member(r9, offsetof(LanguageState, process.room));
+            g.store<uint64_t>(STATE(end), r9);
+            member(r8, offsetof(LanguageState, process.room_top));
+            g.lsh(r8, 32);
+            g.rsh(r8, 32);
+            g.jump_if(r8 > runtime(kMostInRoom), empty); // a negative number: there are none
+            g.load<uint16_t>(r1, STATE(process.stride));
+            g.mul(r8, r1);
+            g.add(r9, r8);
+            g.mov(r7, r9);
+            g.store<uint64_t>(STATE(frame), r7);
+            g.store<uint32_t>(STATE(fresh), LANGUAGE_MARK_ROOM);
+        });
+        g.jump_if(r7 == 0, out);
+        g.bind(inside);
+    }
+
+    /// r7 = what the frame's code's word is, by its kind.
+    void find_kind(Label passed, Label listed) const {
+        const Label function = g.label("function"), other = g.label("other"), found = g.label("code");
+        g.load<uint64_t>(r8, STATE(process.kinds));
+        g.jump_if(r8 == 0, function);
+        of_frame<uint8_t>(r2, offsetof(LanguageState, process.mark));
+        g.and_(r2, (1 << LANGUAGE_KIND_BITS) - 1);
+        g.lsh(r2, 2);
+        static_assert(LANGUAGE_KIND_BITS == 4);
+        g.rsh(r8, r2);
+        g.and_(r8, (1 << LANGUAGE_KIND_BITS) - 1);
+        g.jump_if(r8 == LANGUAGE_KIND_PASSED, passed);
+        g.jump_if(r8 == LANGUAGE_KIND_FUNCTION, function);
+        g.jump_if(r8 == LANGUAGE_KIND_OTHER, other);
+        g.load<uint64_t>(r7, STATE(root));
+        g.store<uint32_t>(STATE(whole), 0);
+        g.jump_if(r8 == LANGUAGE_KIND_NONE, listed);
+        g.load<uint64_t>(r1, STATE(holder));
+        g.jump_if(r1 != 0, passed);
+        g.load<uint64_t>(r1, STATE(end));
+        g.load<uint64_t>(r2, STATE(frame));
+        g.jump_if(r1 != r2, passed);
+        g.jump(found);
+        g.bind(other);
+        of_frame<uint64_t>(r7, offsetof(LanguageState, process.code_other));
+        g.jump_if(r7 == 0, passed);
+        g.jump(found);
+        g.bind(function);
+        of_frame<uint64_t>(r7, offsetof(LanguageState, process.code));
+        g.bind(found);
+    }
+
+    /// The state's `file`, by the position.
+    void find_file() const {
+        if_flag(LANGUAGE_CALLERS, [&] {
+            g.load<uint16_t>(r1, STATE(process.line_file));
+            g.load<uint64_t>(r2, STATE(at));
+            g.add(r1, r2);
+            g.read_user<uint64_t>(r1, r1 + 0);
+            g.store<uint64_t>(STATE(file), r1);
+        });
+    }
     /// One frame, whose address is in r7. Breaks behind the last.
     void round() const {
-        const Label known = g.label("known"), seen = g.label("seen"), listed = g.label("listed"), out = g.label("out");
+        const Label known = g.label("known"), seen = g.label("seen"), listed = g.label("listed"), out = g.label("out"),
+                    passed = g.label("passed"), empty = g.label("empty room");
+        const Label next = g.label("next"), more = g.label("more"), end = g.label("end");
+        find_room(empty, out);
         read_frame(out);
-        of_frame<uint64_t>(r7, offsetof(LanguageState, process.code));
-        g.and_(r7, -8); // a tag
         g.store<uint64_t>(STATE(id), 0);
+        find_kind(passed, listed);
+        g.and_(r7, -8); // a tag
         g.load<uint64_t>(r2, STATE(process.none));
         g.jump_if(r7 == r2, listed);
         find_code(listed);
@@ -278,6 +183,7 @@ struct Emit {
         g.call(helper::probe_read_user, STATE(object), r2, r7);
         g.jump_if(r0 != 0, out);
 
+        find_file();
         mix_code();
         g.or_(r4, 1); // 0 is no code's
         g.store<uint64_t>(STATE(id), r4);
@@ -292,7 +198,7 @@ struct Emit {
         g.store<uint32_t>(STATE(sent), r1);
         const Slot address = g.stack<uint64_t>("code"), yes = g.stack<uint32_t>("yes");
         g.store<uint64_t>(address, r7);
-        send_code();
+        emit_language_code(g, how);
         g.load<uint64_t>(r7, address);
         g.if_(r0 == 0, [&] {
             g.store<uint32_t>(yes, 1);
@@ -306,9 +212,12 @@ struct Emit {
         g.bind(known);
         g.bind(listed);
         add_words();
+        g.load<uint32_t>(r1, STATE(words));
+        g.jump_if(r1 > runtime(kMostWords - 2), end);
+        g.bind(passed);
         find_next();
-        const Label next = g.label("next"), more = g.label("more"), end = g.label("end");
         g.jump_if(r2 != 0, next);
+        if_flag(LANGUAGE_ROOMS, [&] { g.jump(next); }); // the next round looks for the next one
         g.bind(out);
         g.load<uint32_t>(r1, STATE(process.flags));
         g.and_(r1, LANGUAGE_SEVERAL);
@@ -322,6 +231,7 @@ struct Emit {
         g.bind(next);
         g.store<uint64_t>(STATE(frame), r2);
         g.bind(more);
+        g.bind(empty);
     }
 
     /// The two words behind a list, whose last frame was walked.
@@ -364,10 +274,10 @@ struct Emit {
         });
         g.load<uint32_t>(r1, STATE(whole));
         g.jump_if(r1 == 0, mixed);
-        for (const size_t where : {offsetof(LanguageState, process.file), offsetof(LanguageState, process.table)}) {
-            of_code<uint64_t>(r5, where);
-            mix_in(g);
-        }
+        load_file(r5);
+        mix_in(g);
+        of_code<uint64_t>(r5, offsetof(LanguageState, process.table));
+        mix_in(g);
         of_code<uint32_t>(r5, offsetof(LanguageState, process.line));
         mix_in(g);
         g.bind(mixed);
@@ -375,10 +285,19 @@ struct Emit {
 
     /// r2 = the caller's frame, 0: there is none.
     void find_next() const {
-        const Label linked = g.label("linked"), found = g.label("found");
+        const Label linked = g.label("linked"), found = g.label("found"), outwards = g.label("outwards");
         g.load<uint16_t>(r1, STATE(process.stride));
         g.jump_if(r1 == 0, linked);
         g.load<uint64_t>(r2, STATE(frame));
+        g.load<uint32_t>(r3, STATE(process.flags));
+        g.and_(r3, LANGUAGE_ROOMS);
+        g.jump_if(r3 == 0, outwards);
+        g.load<uint64_t>(r3, STATE(end));
+        g.sub(r2, r1);
+        g.jump_if(r2 >= r3, found);
+        g.mov(r2, 0);
+        g.jump(found);
+        g.bind(outwards);
         g.add(r2, r1);
         g.load<uint64_t>(r1, STATE(end));
         g.jump_if(r2 < r1, found);
@@ -394,6 +313,13 @@ struct Emit {
         const Label lines = g.label("lines"), found = g.label("position");
         of_frame<uint64_t>(r9, offsetof(LanguageState, process.position));
         g.load<uint32_t>(r3, STATE(process.flags));
+        g.mov(r2, r3);
+        g.and_(r2, LANGUAGE_CALLERS);
+        g.if_(r2 != 0, [&] {
+            g.load<uint64_t>(r2, STATE(at));
+            g.store<uint64_t>(STATE(at), r9);
+            g.mov(r9, r2);
+        });
         g.mov(r2, r3);
         g.and_(r2, LANGUAGE_LINES);
         g.jump_if(r2 != 0, lines);
@@ -422,6 +348,15 @@ struct Emit {
         g.jump(found);
         g.bind(near);
         of_frame<uint8_t>(r3, offsetof(LanguageState, process.mark));
+        g.load<uint64_t>(r2, STATE(process.kinds));
+        g.jump_if(r2 == 0, found);
+        g.load<uint16_t>(r2, STATE(process.mark_mask));
+        g.and_(r3, r2);
+        of_frame<uint64_t>(r2, offsetof(LanguageState, process.mark_zero));
+        g.if_(r2 == 0, [&] { g.or_(r3, LANGUAGE_MARK_ZERO); });
+        g.load<uint32_t>(r2, STATE(fresh));
+        g.or_(r3, r2);
+        g.store<uint32_t>(STATE(fresh), 0);
         g.bind(found);
     }
 
@@ -469,7 +404,7 @@ struct Emit {
 
 } // namespace
 
-void emit_language_round(Code &g, const LanguageRound &how) { Emit{g, how}.round(); }
+void emit_language_round(Code &g, const LanguageRound &how) { Emit{{g, how}}.round(); }
 
 void emit_next_list(Code &g, Label none) {
     g.load<uint32_t>(r1, STATE(waiting));

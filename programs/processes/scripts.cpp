@@ -35,6 +35,12 @@ constexpr uint32_t kSoonest = 8;           // of them, before it may be dropped
 constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
 constexpr size_t kMostPositions = 1 << 20;
 
+bool lies_in(const FrameLocation &place, const std::vector<Interpreter::Range> &ranges) {
+    const uint64_t offset = place.file_offset - (place.caller ? 1 : 0);
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
+}
+
 } // namespace
 
 bool Scripts::start(LoadedObject &object) {
@@ -212,7 +218,7 @@ bool Scripts::find_others(uint32_t pid, Process &process, uint64_t now_ns) {
 /// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for. While it is new, stacks
 /// that don't agree stay native: false.
 bool Scripts::judge(uint32_t module, Build &build, Merged how) {
-    if (build.judged >= kJudged) return true;
+    if (build.judged >= kJudged || how == Merged::one_less) return true; // which says little
     if (++build.judged == kJudged) prove(module);
     build.astray += how == Merged::astray;
     if (build.judged < kSoonest || build.astray * 2 < build.judged) return how != Merged::astray;
@@ -257,10 +263,22 @@ bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
     if (!compiled.empty() && table_.modules()[place.module].path.starts_with(compiled)) return true;
     const auto at = builds_.find(place.module);
     if (at == builds_.end() || !at->second) return false;
-    const uint64_t offset = place.file_offset - (place.caller ? 1 : 0);
-    const auto &ranges = at->second->file.evaluates;
-    return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
+    return lies_in(place, at->second->file.evaluates);
+}
+
+/// A function that evaluates, which what it evaluates had call itself, goes on with the same group: one of them stands for it.
+void Scripts::find_resumed(const Build &build, const std::vector<FrameLocation> &native) {
+    resumed_.assign(native.size(), false);
+    for (size_t i = 0; i < native.size(); ++i) {
+        if (!evaluates_[i] && !resumed_[i]) continue;
+        size_t next = i + 1;
+        while (next < native.size() && !evaluates_[next] && native[next].module == native[i].module &&
+               lies_in(native[next], build.layout->resumes))
+            ++next;
+        if (next == i + 1 || next >= native.size() || !evaluates_[next]) continue;
+        std::fill(resumed_.begin() + static_cast<ptrdiff_t>(i + 1), resumed_.begin() + static_cast<ptrdiff_t>(next + 1), true);
+        evaluates_[next] = false;
+    }
 }
 
 /// Looks for the function that evaluates, by one more stack.
@@ -292,6 +310,7 @@ void Scripts::take_list(const Build &build, uint32_t module, std::span<const uin
         const auto function = functions_.find(id);
         const Part part =
             build.file.runtime->part(*build.layout, function == functions_.end() ? nullptr : &function->second, id, words[i + 1]);
+        if (part.joins && !list_.empty()) list_.back().ends_group = false;
         const uint32_t number = part.hidden ? 0 : place(build, module, id, words[i + 1]);
         list_.push_back({number, part.ends_group, part.hidden});
     }
@@ -322,13 +341,14 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     }
     evaluates_.clear();
     for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(build, frame));
+    find_resumed(build, native);
     if (list_.empty() && std::find(evaluates_.begin(), evaluates_.end(), true) == evaluates_.end())
         return; // no language's thread
     merged_.clear();
     const auto how = languages::merge(
-        evaluates_, list_, rooted && !cut,
+        evaluates_, list_, rooted && !cut, build.file.runtime->early,
         [&](size_t i) {
-            if (view_ == ScriptView::both) merged_.push_back(native[i]);
+            if (view_ == ScriptView::both && !resumed_[i]) merged_.push_back(native[i]);
         },
         [&](uint32_t number) {
             FrameLocation frame;
@@ -336,7 +356,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
             frame.file_offset = frame.address = number; // the tree tells places apart by one of the two
             merged_.push_back(frame);
         });
-    ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : astray_);
+    ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : how == Merged::one_less ? one_less_ : astray_);
     cut_ += cut;
     if (how == Merged::astray && rooted && !cut && find_others(pid, process->second, now_ns)) return;
     if (rooted && !cut && !judge(process->second.module, build, how)) return; // of others the sides may differ for other reasons
@@ -352,8 +372,8 @@ ScriptFrame Scripts::frame(uint64_t offset) const {
 }
 
 std::vector<std::pair<std::string, uint64_t>> Scripts::counts() const {
-    if (equal_ + one_more_ + astray_ == 0) return {};
-    return {{"merged", equal_}, {"one_more", one_more_}, {"astray", astray_}, {"cut", cut_}};
+    if (equal_ + one_more_ + one_less_ + astray_ == 0) return {};
+    return {{"merged", equal_}, {"one_more", one_more_}, {"one_less", one_less_}, {"astray", astray_}, {"cut", cut_}};
 }
 
 std::vector<std::string> Scripts::learnt() const {

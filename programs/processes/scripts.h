@@ -114,6 +114,7 @@ class Scripts {
     bool find_others(uint32_t pid, Process &process, uint64_t now_ns);
     void take_list(const Build &build, uint32_t module, std::span<const uint64_t> words);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
+    void find_resumed(const Build &build, const std::vector<FrameLocation> &native);
     void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
 
@@ -126,9 +127,9 @@ class Scripts {
     std::unordered_map<uint64_t, languages::Function> functions_; // by id
     std::vector<Position> positions_;                             // a place's file_offset
     std::map<std::pair<uint64_t, uint32_t>, uint32_t> position_index_;
-    uint64_t equal_ = 0, one_more_ = 0, astray_ = 0, cut_ = 0;
+    uint64_t equal_ = 0, one_more_ = 0, one_less_ = 0, astray_ = 0, cut_ = 0;
     // of one stack
-    std::vector<bool> evaluates_;
+    std::vector<bool> evaluates_, resumed_;
     std::vector<languages::ListFrame> list_;
     std::vector<List> lists_;
     std::vector<uint64_t> offsets_;

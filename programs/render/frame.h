@@ -67,7 +67,7 @@ struct Ledger {
     /// Why user stacks ended, where they were walked by unwind tables ("root", "no_table" ...); outside the sum. Empty: unknown.
     std::vector<std::pair<std::string, uint64_t>> stack_ends = {};
     /// Stacks of interpreters, by whether their native frames and the functions of the language prove each other ("merged",
-    /// "one_more", "astray"; programs/languages/merge.h); outside the sum. Empty: there were none.
+    /// "one_more", "one_less", "astray"; programs/languages/merge.h); outside the sum. Empty: there were none.
     std::vector<std::pair<std::string, uint64_t>> languages = {};
     /// Off-CPU: what else is known of waits: those of the shown that weren't over, those of the filtered that were too short, and
     /// how often a thread was preempted, which is no wait. Outside the sum. Empty: samples, not waits.

@@ -53,6 +53,26 @@ end
   rest(3)
 end
 '''
+PERL = '''use strict;
+my $asking = 0;
+sub by_key { my $v = shift; ask() if $v == 2; $v }
+sub ask {
+    return said() if !$asking;
+    getpriority 0, 0;
+}
+sub said { for (my $i = 0; my @c = caller $i; ++$i) { print "$c[2] $c[3]\\n" } }
+sub named { by_key($a) <=> by_key($b) }
+sub main {
+    my @sorted = sort named 1, 2, 3;
+}
+sub rest { my $depth = shift; $depth ? rest($depth - 1) : select undef, undef, undef, 0.005 }
+$| = 1;
+for my $turn (0 .. 119) {
+    $asking = $turn > 0;
+    main() if $turn == 0 || $turn > 60;
+    rest(3);
+}
+'''
 # What Python calls by ctypes: with a probe of ours, and a call into the kernel that a tracepoint sees.
 CALLED = '''
 #include <rawbpf/usdt.h>
@@ -160,3 +180,18 @@ def events_have_rubys_functions():
         ours = [(f["symbol"], f["line"]) for f in frames]
         assert ours[1:] == said[1:] and ours[0] == ("ask", 9), (ours, said)
         assert {f["file"] for f in frames} == {script}, frames
+
+
+@test
+def events_have_perls_functions():
+    script = script_of("asks.pl", PERL)
+    for words in (("trace", "syscall:getpriority", "--stack"), ("custom", ASKED)):
+        r = learnt(run(*words, "-v", "-f", "json", "-o", path("perl.json"), "--", "perl", script))
+        said = [line.split(" ", 1) for line in r.out.splitlines() if line[:1].isdigit()]
+        said = said[1:next(i for i, (_, name) in enumerate(said) if name == "main::main") + 1] # of the first comparison
+        names, places = [name for _, name in said] + ["asks.pl"], [int(line) for line, _ in said]
+        assert names == ["main::ask", "main::by_key", "main::named", "main::main", "asks.pl"], said
+        for frames in stacks_once_learnt(rows("perl.json"), "Perl"):
+            # Perl says of each function where it was called: a function's own line is its callee's.
+            assert [f["symbol"] for f in frames] == names and [f["line"] for f in frames] == [6] + places, (frames, said)
+            assert {f["file"] for f in frames} == {script}, frames

@@ -182,7 +182,8 @@ std::optional<Layout> learn(Memory &memory, const Lesson &lesson, std::string &w
     process.line_of = lines->line;
     process.name = kName;
     process.owner = kScope;
-    process.owner_name = kClassName;
+    process.owner_hops = 1;
+    process.owner_hop[0] = kClassName;
     process.file = lines->file;
     process.line = static_cast<uint16_t>(lines->file + 8);
     process.table = lines->file; // no table: lines come with the frames

@@ -210,7 +210,7 @@ std::optional<Layout> learn(Memory &memory, const Lesson &lesson, std::string &w
     Layout out;
     LanguageProcess &process = out.process;
     process.start = static_cast<uint64_t>(best.slot);
-    process.flags = LANGUAGE_BY_THREAD | LANGUAGE_BASE | LANGUAGE_MARK_FAR;
+    process.flags = LANGUAGE_BY_THREAD | LANGUAGE_BASE | LANGUAGE_MARK_FAR | LANGUAGE_CODE_HOP;
     process.hops = 1;
     process.hop[0] = kFrame;
     process.stride = static_cast<uint16_t>(best.stride);

@@ -17,7 +17,7 @@ struct Result {
 };
 
 /// `list`: digits, leaf first; '|' ends a group, '-' is a frame that only ends one.
-Result merged(const std::string &native, const std::string &list, bool rooted = true) {
+Result merged(const std::string &native, const std::string &list, bool rooted = true, bool early = false) {
     std::vector<bool> evaluates;
     for (const char c : native) evaluates.push_back(c == 'E');
     std::vector<ListFrame> frames;
@@ -29,7 +29,7 @@ Result merged(const std::string &native, const std::string &list, bool rooted = 
     }
     Result out;
     out.how = merge(
-        evaluates, frames, rooted, [&](size_t i) { out.stack += native[i]; },
+        evaluates, frames, rooted, early, [&](size_t i) { out.stack += native[i]; },
         [&](uint32_t place) { out.stack += static_cast<char>(place); });
     return out;
 }
@@ -63,6 +63,16 @@ TEST_CASE("merge: more groups than functions are astray, and none is lost") {
     CHECK(more.how == Merged::astray);
     CHECK(more.stack == "1a2b");
     CHECK(merged("abc", "1|").stack == "1abc");
+}
+
+TEST_CASE("merge: what native code is about to call isn't shown yet, where such frames are known") {
+    const Result one = merged("aEb", "1|2|", true, true);
+    CHECK(one.how == Merged::one_less);
+    CHECK(one.stack == "a2b");
+    CHECK(merged("aEb", "-2|", true, true).how == Merged::one_less);
+    CHECK(merged("aEb", "13|2|", true, true).how == Merged::astray); // one that has called another one runs
+    CHECK(merged("aEb", "1|2|3|", true, true).how == Merged::astray);
+    CHECK(merged("aEb", "1|2|", false, true).how == Merged::astray);
 }
 
 TEST_CASE("merge: every frame comes out once, in its order, whatever the lists are") {
