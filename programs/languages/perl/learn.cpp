@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kContexts = 8, kPrevious = 16, kNext = 24, kTop = 32, kMost = 36; // of a stack's head
 constexpr uint64_t kOperation = 16;                                                  // of an operation: its function
 constexpr uint64_t kBody = 0, kFlags = 12, kUnion = 16;                              // of an object (SV)
-constexpr uint64_t kNameOfGlob = 32, kStashOfGlob = 40, kSizeOfHash = 16;            // of their bodies
+constexpr uint64_t kNameOfGlob = 32, kStashOfGlob = 40, kSizeOfHash = 24;            // of their bodies
 constexpr uint32_t kTypeMask = 0xff, kNamed = 0x8000;                                // of an object's flags; of a code's
 // What lies next to the word at which a code's name is.
 constexpr uint64_t kStashBefore = 24, kSequenceBehind = 32, kFlagsBehind = 36;

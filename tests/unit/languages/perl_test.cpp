@@ -74,7 +74,7 @@ void build(Made &memory, const Shape &shape) {
         memory.put(package_body + shape.package, kTexts + 0x2000);
     } else {
         memory.put(package + 16, kTables + 0x200);
-        memory.put(package_body + 16, uint64_t{7});
+        memory.put(package_body + 24, uint64_t{7});
         memory.put(kTables + 0x200 + 64, kTexts + 0x2000);
     }
     memory.put_text(kTexts + 0x2100, "/x.pl");
