@@ -5,7 +5,7 @@
 // What a language has and others don't is a number in LanguageProcess, and whoever has it not jumps over it.
 //
 // All that comes from the process is any number: places in a frame and in a code object are masked to what was read of them, a
-// walk has LANGUAGE_FRAMES rounds at most, and what can't be read ends it. A frame that is its own caller, or a circle of frames,
+// walk has LANGUAGE_ROUNDS rounds at most, and what can't be read ends it. A frame that is its own caller, or a circle of frames,
 // fills the list, which user space sees.
 #include "programs/languages/walk_dsl.h"
 

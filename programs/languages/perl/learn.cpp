@@ -268,16 +268,21 @@ std::optional<Layout> learn(Memory &memory, const Lesson &lesson, std::string &w
     std::optional<Found> found;
     bool seen = false;
     const Slots range = slots(lesson.arch);
-    for (int64_t slot = range.from; slot < range.to && !found; slot += 8) {
-        const uint64_t start = static_cast<uint64_t>(slot) - 16 * key;
-        if (std::any_of(lesson.refuted.begin(), lesson.refuted.end(),
-                        [&](const LanguageProcess &way) { return way.start == start; }))
-            continue;
-        const uint64_t at = learning.word(lesson.thread_pointer + static_cast<uint64_t>(slot));
-        if (!Learning::pointer(at) || at == lesson.thread_pointer) continue;
-        found = interpreter_at(learning, kinds, at, size, seen);
-        if (found) found->slot = slot;
-    }
+    // The interpreter that was made last is mostly the thread's; where none of its values is that, each is looked at.
+    const uint64_t current = learning.word(learning.there("PL_curinterp"));
+    bool is_current = false;
+    for (const bool any : {false, true})
+        for (int64_t slot = range.from; slot < range.to && !found && !(any && is_current); slot += 8) {
+            const uint64_t start = static_cast<uint64_t>(slot) - 16 * key;
+            if (std::any_of(lesson.refuted.begin(), lesson.refuted.end(),
+                            [&](const LanguageProcess &way) { return way.start == start; }))
+                continue;
+            const uint64_t at = learning.word(lesson.thread_pointer + static_cast<uint64_t>(slot));
+            if (!Learning::pointer(at) || at == lesson.thread_pointer || (!any && at != current)) continue;
+            is_current = !any;
+            found = interpreter_at(learning, kinds, at, size, seen);
+            if (found) found->slot = slot;
+        }
     if (!found) {
         why = memory.exhausted()        ? "too much had to be read"
               : !lesson.refuted.empty() ? "no value of its threads leads to frames that agree with its native stacks"

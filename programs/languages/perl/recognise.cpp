@@ -22,8 +22,8 @@ uint32_t version_of(const elf::Elf &file, Bytes bytes, const Interpreter &of) {
 std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
     if (!may_export(file, "Perl_runops_standard").value_or(true)) return std::nullopt;
     Interpreter out = exported(file, bytes,
-                               {"PL_thr_key", "PL_interp_size", "PL_block_type", "PL_op_name", "PL_ppaddr", "PL_revision",
-                                "PL_version", "PL_subversion"},
+                               {"PL_thr_key", "PL_curinterp", "PL_interp_size", "PL_block_type", "PL_op_name", "PL_ppaddr",
+                                "PL_revision", "PL_version", "PL_subversion"},
                                "Perl_runops_standard");
     if (out.evaluates.empty() || out.address("PL_revision") == 0) return std::nullopt;
     out.version = version_of(file, bytes, out);
