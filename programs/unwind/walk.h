@@ -63,7 +63,7 @@ struct FrameFunction {
     uint32_t frame; ///< leaf is 0
     uint64_t word;
     uint64_t position = 0; ///< what ListedRule::position led to; 0: unknown
-    bool known = false; ///< the word is no longer the stack's: whoever keeps the functions has given it a number
+    bool known = false;    ///< the word is no longer the stack's: whoever keeps the functions has given it a number
 };
 
 /// A frame of code without a table.
