@@ -48,7 +48,7 @@ class Made {
     v8::Layout layout;
 
     /// `in_front`: the place in the source lies so in a ScopeInfo.
-    explicit Made(bool in_front = true) : in_front_(in_front) {
+    explicit Made(bool in_front = true) {
         layout = {.context = -8,
                   .function = -16,
                   .map = 0,
@@ -155,7 +155,6 @@ class Made {
     }
 
   private:
-    bool in_front_;
     uint64_t next_ = kStrings;
     std::vector<uint64_t> words_;
     size_t names_ = 0, name_ = 0;
