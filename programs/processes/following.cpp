@@ -22,8 +22,8 @@ constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be
 constexpr uint64_t kFreshNs = 1'000'000;     // the same, where the next stack waits for it
 constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
-constexpr int kMovesMs =
-    10; // V8's heap is read so soon after a sample: a young function lives no longer where garbage is collected often
+// V8's heap is read so soon after a sample: a young function lives no longer where garbage is collected often.
+constexpr int kMovesMs = 10;
 constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its exec, its libraries
 
 } // namespace

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "programs/languages/memory.h"
-#include "programs/processes/live_symbols.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/invoke.h"
@@ -38,18 +37,7 @@ constexpr std::string_view kFile = "libjvm.so";
 } // namespace
 
 const Interpreter *JavaCode::file_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    const auto [at, fresh] = files_.try_emplace(mapping.module);
-    if (fresh) {
-        sys::Because why("a Java virtual machine's library: where it tells of its code");
-        std::optional<Interpreter> found;
-        if (!read_mapped(table_, pid, mapping,
-                         [&](const elf::Elf &file, Bytes bytes) { found = hotspot::recognise(file, bytes); })) {
-            files_.erase(at);
-            return nullptr;
-        }
-        at->second = std::move(found);
-    }
-    return at->second ? &*at->second : nullptr;
+    return files_.of(table_, pid, mapping, "a Java virtual machine's library: where it tells of its code", hotspot::recognise);
 }
 
 bool JavaCode::look(uint32_t pid, uint64_t now_ns) {
@@ -91,7 +79,7 @@ bool JavaCode::find(uint32_t pid, Machine &machine, uint64_t now_ns) {
     if (!pages) return false; // it has ended, most likely
     Memory memory(*pages, kTablePages);
     if (!machine.layout) {
-        const auto structs = hotspot::VmStructs::read(memory, *files_[machine.module], machine.bias, machine.why);
+        const auto structs = hotspot::VmStructs::read(memory, files_.at(machine.module), machine.bias, machine.why);
         if (structs) machine.layout = hotspot::layout_of(*structs, machine.why);
         machine.keeps_frames = structs && hotspot::has_flag(memory, *structs, "PreserveFramePointer");
         if (!machine.layout) { // of one that tells too little there will never be

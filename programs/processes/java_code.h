@@ -19,6 +19,7 @@
 #include "programs/languages/hotspot/code.h"
 #include "programs/languages/runtime.h"
 #include "programs/processes/java_frames.h"
+#include "programs/processes/of_files.h"
 #include "programs/processes/process_table.h"
 #include "programs/unwind/walk.h"
 #include "runtime/symbols/compiled_code.h"
@@ -97,8 +98,8 @@ class JavaCode {
     [[nodiscard]] Machine *living(uint32_t pid);
 
     ProcessTable &table_;
-    std::unordered_map<uint32_t, std::optional<languages::Interpreter>> files_; ///< by module; nullopt: no HotSpot
-    std::unordered_map<uint32_t, Machine> machines_;                            ///< by pid
+    OfFiles<languages::Interpreter> files_;          ///< HotSpot's
+    std::unordered_map<uint32_t, Machine> machines_; ///< by pid
     JavaFrames frames_;
 };
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "programs/languages/runtime.h"
-#include "programs/processes/live_symbols.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/invoke.h"
 
@@ -38,17 +37,8 @@ std::string nameless(const ScriptFrame &frame) {
 } // namespace
 
 const File *JsFunctions::file_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    const auto [at, fresh] = files_.try_emplace(mapping.module);
-    if (fresh) {
-        sys::Because why("does this file have V8 in it? Then it says where JavaScript's functions have their names");
-        std::optional<File> found;
-        if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes bytes) { found = recognise(file, bytes); })) {
-            files_.erase(at);
-            return nullptr;
-        }
-        at->second = std::move(found);
-    }
-    return at->second ? &*at->second : nullptr;
+    return files_.of(table_, pid, mapping,
+                     "does this file have V8 in it? Then it says where JavaScript's functions have their names", recognise);
 }
 
 bool JsFunctions::look(uint32_t pid, const ProcessTable::Image &image) {
@@ -82,7 +72,7 @@ std::vector<unwind::FrameFunction> JsFunctions::functions(uint32_t pid, const un
     const auto at = processes_.find(pid);
     if (at == processes_.end() || walked.pointed.empty()) return out;
     Process &process = at->second;
-    const Layout &layout = *files_[process.module]->layout;
+    const Layout &layout = *files_.at(process.module).layout;
     sys::Because why("the names of JavaScript's functions, from the heap of V8");
     if (!process.pages) {
         auto pages = languages::ProcessPages::open(pid);

@@ -18,6 +18,7 @@
 
 #include "programs/languages/v8/heap.h"
 #include "programs/languages/v8/layout.h"
+#include "programs/processes/of_files.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/script_frame.h"
 #include "programs/processes/scripts.h"
@@ -81,10 +82,10 @@ class JsFunctions {
 
     ProcessTable &table_;
     ScriptView view_ = ScriptView::both;
-    std::unordered_map<uint32_t, std::optional<languages::v8::File>> files_; ///< by module; nullopt: no V8
-    std::unordered_map<uint32_t, Process> processes_;                        ///< by pid
-    uint32_t script_ = kNone;                                                ///< the module that functions' places have
-    std::vector<ScriptFrame> frames_;                                        ///< by number, from kFirst
+    OfFiles<languages::v8::File> files_;              ///< with V8
+    std::unordered_map<uint32_t, Process> processes_; ///< by pid
+    uint32_t script_ = kNone;                         ///< the module that functions' places have
+    std::vector<ScriptFrame> frames_;                 ///< by number, from kFirst
     std::map<std::pair<std::string, std::pair<std::string, uint32_t>>, uint64_t> numbers_;
     uint64_t named_ = 0, unnamed_ = 0; ///< frames that are functions' by the rest of them
 };

@@ -152,26 +152,6 @@ std::optional<bool> LiveSymbols::is_program(uint32_t pid, const symbols::Region 
     return n && *n == magic.size() && std::memcmp(magic.data(), "\177ELF", magic.size()) == 0;
 }
 
-Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
-    symbols::Region region;
-    region.start = start;
-    region.end = end;
-    region.path = module.path;
-    region.device = module.device;
-    region.inode = module.inode;
-    return symbols::open_mapped(region, pids);
-}
-
-bool read_mapped(const ProcessTable &table, uint32_t pid, const ProcessTable::Mapping &mapping,
-                 const std::function<void(const elf::Elf &, Bytes)> &read) {
-    auto opened = open_mapped(table.modules()[mapping.module], {pid, table.parent(pid)}, mapping.start, mapping.end);
-    if (!opened) return false;
-    const auto image = sys::map_file(opened->file, opened->path);
-    const auto file = image ? elf::Elf::parse(image->bytes(), opened->path) : Unexpected(image.error());
-    if (file) read(*file, image->bytes());
-    return true;
-}
-
 void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
     if (table.file || held_ >= kMostHeld) return;
     sys::Because why("held open, so that its symbols can be read after the process has ended");

@@ -8,6 +8,7 @@
 
 #include "programs/processes/java_code.h"
 #include "programs/processes/js_functions.h"
+#include "programs/processes/mapped_files.h"
 #include "programs/processes/namer.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/scripts.h"
@@ -18,16 +19,6 @@
 #include "runtime/symbols/perf_map.h"
 
 namespace rawbpf::inline v0::processes {
-
-/// A module's file (runtime/symbols/mapped_file.h). [start, end) is where the first of `pids` (then those it was forked from) has
-/// it mapped; 0 is nobody. Errors: not_found when none of them can say any more, and its path is another file's.
-[[nodiscard]] Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start,
-                                                      uint64_t end);
-
-/// Hands the file of a mapping of `pid`'s to `read`, as long as it is mapped here; a file that can't be read or isn't ELF isn't
-/// handed on. False: it can't be opened, and the next process may lead to it.
-[[nodiscard]] bool read_mapped(const ProcessTable &table, uint32_t pid, const ProcessTable::Mapping &mapping,
-                               const std::function<void(const elf::Elf &, Bytes)> &read);
 
 class LiveSymbols : public MapsSource, public SymbolSource {
   public:

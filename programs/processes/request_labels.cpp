@@ -9,7 +9,6 @@
 
 #include "programs/languages/memory.h"
 #include "programs/languages/runtime.h"
-#include "programs/processes/live_symbols.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -143,15 +142,8 @@ void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) 
 }
 
 const ThreadVariable *RequestLabels::variable_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    const auto [at, fresh] = variables_.try_emplace(mapping.module);
-    std::optional<ThreadVariable> &variable = at->second;
-    if (!fresh) return variable ? &*variable : nullptr;
-    sys::Because why("does this file have the variable that threads' contexts are found by?");
-    if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes) { variable = exported_variable(file); })) {
-        variables_.erase(at);
-        return nullptr;
-    }
-    return variable ? &*variable : nullptr;
+    return variables_.of(table_, pid, mapping, "does this file have the variable that threads' contexts are found by?",
+                         [](const elf::Elf &file, Bytes) { return exported_variable(file); });
 }
 
 /// Tells the program where the variable is.
@@ -187,15 +179,7 @@ Result<void> RequestLabels::place(uint32_t pid, Process &process, uint64_t now_n
 }
 
 const GoRuntime *RequestLabels::go_runtime_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    const auto [at, fresh] = go_runtimes_.try_emplace(mapping.module);
-    std::optional<GoRuntime> &runtime = at->second;
-    if (!fresh) return runtime ? &*runtime : nullptr;
-    sys::Because why("is this file a Go program, and where does it have its goroutines?");
-    if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes bytes) { runtime = go_runtime(file, bytes); })) {
-        go_runtimes_.erase(at);
-        return nullptr;
-    }
-    return runtime ? &*runtime : nullptr;
+    return go_runtimes_.of(table_, pid, mapping, "is this file a Go program, and where does it have its goroutines?", go_runtime);
 }
 
 /// Tells the program where the goroutines are, if it is a Go program.

@@ -20,6 +20,7 @@
 #include "programs/labels/thread_context.h"
 #include "programs/labels/variable.h"
 #include "programs/processes/label_sets.h"
+#include "programs/processes/of_files.h"
 #include "programs/processes/process_table.h"
 #include "runtime/kernel/loader.h"
 
@@ -81,8 +82,8 @@ class RequestLabels {
     bool goroutines_wanted_ = false, their_labels_wanted_ = false;
     LabelSets sets_;
     std::unordered_map<uint32_t, Process> processes_;
-    std::unordered_map<uint32_t, std::optional<labels::ThreadVariable>> variables_; // by module
-    std::unordered_map<uint32_t, std::optional<labels::GoRuntime>> go_runtimes_;    // likewise
+    OfFiles<labels::ThreadVariable> variables_;
+    OfFiles<labels::GoRuntime> go_runtimes_;
     uint64_t changes_ = 0;
     size_t contexts_ = 0, go_programs_ = 0; // that were ever found
     std::vector<std::string> found_, unread_;

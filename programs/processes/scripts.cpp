@@ -9,7 +9,6 @@
 
 #include "programs/languages/memory.h"
 #include "programs/languages/thread_pointer.h"
-#include "programs/processes/live_symbols.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
@@ -48,18 +47,15 @@ bool Scripts::start(LoadedObject &object) {
     return on();
 }
 
-Scripts::Build *Scripts::build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping) {
-    const auto [at, fresh] = builds_.try_emplace(module);
-    if (fresh) {
-        sys::Because why("is this file an interpreter? Then its functions' frames are walked as well");
-        std::optional<Interpreter> found;
-        if (!read_mapped(table_, pid, mapping, [&](const elf::Elf &file, Bytes bytes) { found = recognise(file, bytes); })) {
-            builds_.erase(at);
-            return nullptr;
-        }
-        if (found) at->second.emplace().file = std::move(*found);
-    }
-    return at->second ? &*at->second : nullptr;
+Scripts::Build *Scripts::build_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
+    return builds_.of(table_, pid, mapping, "is this file an interpreter? Then its functions' frames are walked as well",
+                      [](const elf::Elf &file, Bytes bytes) -> std::optional<Build> {
+                          auto found = recognise(file, bytes);
+                          if (!found) return std::nullopt;
+                          Build build;
+                          build.file = std::move(*found);
+                          return build;
+                      });
 }
 
 void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
@@ -68,7 +64,7 @@ void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
         const auto known = processes_.find(pid);
         if (known != processes_.end() && known->second.module == mapping.module) return;
-        Build *build = build_of(mapping.module, pid, mapping);
+        Build *build = build_of(pid, mapping);
         const auto bias = build ? bias_of(build->file, mapping.start, mapping.file_offset) : std::nullopt;
         if (!bias) continue;
         if (!build->file.why_not.empty()) {
@@ -98,7 +94,7 @@ bool Scripts::unproven(const Build &build) {
 
 /// Tells the program how this process is walked, or that it is to send what it is learnt from.
 void Scripts::put(uint32_t pid, const Process &process) {
-    const Build &build = *builds_[process.module];
+    const Build &build = builds_.at(process.module);
     LanguageProcess value{};
     if (build.layout) {
         value = moved(build.layout->process, process.bias);
@@ -113,7 +109,7 @@ void Scripts::put(uint32_t pid, const Process &process) {
 
 void Scripts::publish(uint32_t pid, Process &process) {
     put(pid, process);
-    process.walked = builds_[process.module]->layout.has_value();
+    process.walked = builds_.at(process.module).layout.has_value();
     process.walked_ns = sys::monotonic_ns();
 }
 
@@ -124,7 +120,7 @@ void Scripts::prove(uint32_t module) {
 }
 
 void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns) {
-    Build &build = *builds_[process.module];
+    Build &build = builds_.at(process.module);
     if (build.layout) {
         if (!process.walked) publish(pid, process);
         return;
@@ -143,7 +139,7 @@ void Scripts::look(uint64_t now_ns) {
     if (!on() || now_ns < look_ns_) return;
     look_ns_ = now_ns + kFirstLookNs;
     for (auto &[pid, process] : processes_) {
-        Build &build = *builds_[process.module];
+        Build &build = builds_.at(process.module);
         if (build.layout || now_ns < build.look_ns) continue;
         build.look_every_ns = std::clamp(2 * build.look_every_ns, kFirstLookNs, kLastLookNs);
         build.look_ns = now_ns + build.look_every_ns;
@@ -160,7 +156,7 @@ void Scripts::look(uint64_t now_ns) {
 
 /// True: it is known.
 bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_pointer) {
-    Build &build = *builds_[process.module];
+    Build &build = builds_.at(process.module);
     const uint64_t began_ns = sys::monotonic_ns();
     Memory memory(pages);
     auto layout =
@@ -194,7 +190,7 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
 /// A thread that runs several interpreters has functions that evaluate for each, and the program walked the frames of one: from
 /// now on it walks those of all. False: it does so already, or there are no others.
 bool Scripts::find_others(uint32_t pid, Process &process, uint64_t now_ns) {
-    Build &build = *builds_[process.module];
+    Build &build = builds_.at(process.module);
     if (process.several || !build.file.runtime->others || process.searches >= kMostSearches ||
         now_ns < process.searched_ns + kTryAgainNs)
         return false;
@@ -241,7 +237,7 @@ bool Scripts::take_code(Bytes record) {
     const size_t table = std::min<size_t>(code.table_bytes, record.size() - kHead);
     const auto process = processes_.find(head.pid);
     if (process == processes_.end()) return true;
-    const Build &build = *builds_[process->second.module];
+    const Build &build = builds_.at(process->second.module);
     if (!build.layout) return true;
     functions_[code.id] = build.file.runtime->function(code, record.subspan(kHead, table), *build.layout);
     return true;
@@ -261,9 +257,8 @@ bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
     if (place.module == kNone) return false;
     const std::string_view compiled = build.file.runtime->compiled;
     if (!compiled.empty() && table_.modules()[place.module].path.starts_with(compiled)) return true;
-    const auto at = builds_.find(place.module);
-    if (at == builds_.end() || !at->second) return false;
-    return lies_in(place, at->second->file.evaluates);
+    const Build *its = builds_.find(place.module);
+    return its && lies_in(place, its->file.evaluates);
 }
 
 /// A function that evaluates, which what it evaluates had call itself, goes on with the same group: one of them stands for it.
@@ -330,7 +325,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         if (!process->second.walked) learn(pid, process->second, words[0], now_ns);
         return;
     }
-    Build &build = *builds_[process->second.module];
+    Build &build = builds_.at(process->second.module);
     if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
     if (!process->second.walked || now_ns < process->second.walked_ns) return; // its program had only native frames to send
     const bool cut = words.size() >= 2 * LANGUAGE_FRAMES;

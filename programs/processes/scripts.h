@@ -22,6 +22,7 @@
 #include "programs/languages/memory.h"
 #include "programs/languages/merge.h"
 #include "programs/languages/runtime.h"
+#include "programs/processes/of_files.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/script_frame.h"
 #include "runtime/kernel/loader.h"
@@ -103,7 +104,7 @@ class Scripts {
         uint32_t line;
         uint32_t build;
     };
-    Build *build_of(uint32_t module, uint32_t pid, const ProcessTable::Mapping &mapping);
+    Build *build_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     void publish(uint32_t pid, Process &process);
     void put(uint32_t pid, const Process &process);
     void prove(uint32_t module);
@@ -122,7 +123,7 @@ class Scripts {
     Map *processes_map_ = nullptr;
     uint64_t look_ns_ = 0; // the next time
     ScriptView view_ = ScriptView::both;
-    std::unordered_map<uint32_t, std::optional<Build>> builds_;   // by module; nullopt: no interpreter
+    OfFiles<Build> builds_;                                       // interpreters'
     std::unordered_map<uint32_t, Process> processes_;             // by pid
     std::unordered_map<uint64_t, languages::Function> functions_; // by id
     std::vector<Position> positions_;                             // a place's file_offset
