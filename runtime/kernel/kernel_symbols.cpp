@@ -101,10 +101,9 @@ Result<const btf::Btf *> KernelSymbols::local() {
 }
 
 Result<void> KernelSymbols::relocate(ObjectSpec &spec) {
-    if (!needs_core(spec)) {
-        bool any = false; // ids of the object's own types, which need no kernel
-        for (const ProgramSpec &program : spec.programs) any |= program.autoload && !program.core_relocations.empty();
-        if (any) TRY(relocate_core(spec, CoreTargets{}));
+    if (!has_core_relocations(spec)) return {};
+    if (!needs_core(spec)) { // ids of the object's own types
+        TRY(relocate_core(spec, CoreTargets{}));
         return {};
     }
     CoreTargets targets;

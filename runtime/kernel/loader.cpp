@@ -25,6 +25,7 @@
 #include "runtime/kernel/load_parts.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/permission_error.h"
+#include "runtime/object/core.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -56,12 +57,6 @@ bool has_struct_ops(const ObjectSpec &spec) {
                [](const ProgramSpec &program) { return program.type == static_cast<uint32_t>(ProgramType::STRUCT_OPS); }) ||
            std::any_of(spec.maps.begin(), spec.maps.end(),
                        [](const MapSpec &map) { return map.type == static_cast<uint32_t>(MapType::STRUCT_OPS); });
-}
-
-bool has_core_relocations(const ObjectSpec &spec) {
-    return std::any_of(spec.programs.begin(), spec.programs.end(), [](const ProgramSpec &program) {
-        return program.autoload && (!program.core_relocations.empty() || !program.field_references.empty());
-    });
 }
 
 Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {

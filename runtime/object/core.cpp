@@ -240,6 +240,12 @@ bool needs_core(const ObjectSpec &spec) {
     return false;
 }
 
+bool has_core_relocations(const ObjectSpec &spec) {
+    return std::any_of(spec.programs.begin(), spec.programs.end(), [](const ProgramSpec &program) {
+        return program.autoload && (!program.core_relocations.empty() || !program.field_references.empty());
+    });
+}
+
 Result<CoreReport> relocate_core(ObjectSpec &spec, const CoreTargets &targets, const CoreOptions &options) {
     CoreReport report;
     std::optional<btf::Btf> local;

@@ -98,5 +98,7 @@ struct CoreTargets {
 
 /// Whether anything in the programs to load needs a target.
 [[nodiscard]] bool needs_core(const ObjectSpec &spec);
+/// Whether relocate_core() has anything to do: also where ids of the object's own types are all that is asked for.
+[[nodiscard]] bool has_core_relocations(const ObjectSpec &spec);
 
 } // namespace rawbpf::inline v0
