@@ -104,24 +104,18 @@ std::optional<LabelProcess> by_descriptor(const ThreadVariable::Word &word, cons
 
 std::optional<ThreadVariable> exported_variable(const elf::Elf &file) {
     if (!file.is_64() || !languages::may_export(file, kName).value_or(true)) return std::nullopt;
-    for (const elf::Section &section : file.sections()) {
-        if (section.type != SHT_DYNSYM) continue;
-        const auto table = file.symbol_table(section);
-        if (!table) continue;
-        for (size_t i = 1; i < table->size(); ++i) {
-            const auto name = table->name(i);
-            const elf::Symbol symbol = table->at(i);
-            if (!name || *name != kName || symbol.type != STT_TLS || symbol.section == SHN_UNDEF) continue;
-            ThreadVariable out;
-            out.offset = symbol.value;
-            out.code = languages::executable_segments(file);
-            if (is_program(file)) out.distance = distance_of(file, symbol.value);
-            for (const elf::Section &relocations : file.sections())
-                if (relocations.type == SHT_RELA && !out.distance) add_words(file, relocations, static_cast<uint32_t>(i), out);
-            return out;
-        }
-    }
-    return std::nullopt;
+    std::optional<ThreadVariable> out;
+    languages::each_dynamic_symbol(file, [&](std::string_view name, const elf::Symbol &symbol, size_t number) {
+        if (name != kName || symbol.type != STT_TLS || symbol.section == SHN_UNDEF) return true;
+        out.emplace();
+        out->offset = symbol.value;
+        out->code = languages::executable_segments(file);
+        if (is_program(file)) out->distance = distance_of(file, symbol.value);
+        for (const elf::Section &relocations : file.sections())
+            if (relocations.type == SHT_RELA && !out->distance) add_words(file, relocations, static_cast<uint32_t>(number), *out);
+        return false;
+    });
+    return out;
 }
 
 std::optional<LabelProcess> locate(const ThreadVariable &variable, uint64_t bias, languages::Memory &memory, Arch arch,

@@ -18,17 +18,11 @@ namespace {
 
 std::map<std::string_view, elf::Symbol> find(const elf::Elf &file, const std::vector<std::string_view> &names) {
     std::map<std::string_view, elf::Symbol> out;
-    for (const elf::Section &section : file.sections()) {
-        if (section.type != SHT_DYNSYM) continue;
-        const auto table = file.symbol_table(section);
-        if (!table) continue;
-        for (size_t i = 1; i < table->size(); ++i) {
-            const auto name = table->name(i);
-            if (!name) continue;
-            const auto at = std::find(names.begin(), names.end(), *name);
-            if (at != names.end() && table->at(i).value != 0) out[*at] = table->at(i);
-        }
-    }
+    each_dynamic_symbol(file, [&](std::string_view name, const elf::Symbol &symbol, size_t) {
+        const auto at = std::find(names.begin(), names.end(), name);
+        if (at != names.end() && symbol.value != 0) out[*at] = symbol;
+        return true;
+    });
     return out;
 }
 

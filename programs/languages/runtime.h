@@ -56,6 +56,9 @@ enum class Groups : uint8_t {
     shims,  ///< a frame that is no function's
 };
 
+/// "Perl 5.36.0": a runtime and its version, a byte each from the lowest; without one where it is 0.
+[[nodiscard]] std::string with_version(std::string_view runtime, uint32_t version);
+
 /// What was learnt of a build.
 struct Layout {
     LanguageProcess process{}; ///< addresses are those of the process it was learnt in

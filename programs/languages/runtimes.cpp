@@ -4,6 +4,7 @@
 #include "programs/languages/php/runtime.h"
 #include "programs/languages/ruby/runtime.h"
 #include "programs/languages/runtime.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::languages {
 
@@ -19,6 +20,11 @@ std::optional<Interpreter> recognise(const elf::Elf &file, Bytes bytes) {
             return found;
         }
     return std::nullopt;
+}
+
+std::string with_version(std::string_view runtime, uint32_t version) {
+    return version == 0 ? std::string(runtime)
+                        : format("{} {}.{}.{}", runtime, version >> 16, version >> 8 & 0xff, version & 0xff);
 }
 
 std::optional<uint64_t> bias_of(const Interpreter &file, uint64_t start, uint64_t offset) {

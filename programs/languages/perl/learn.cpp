@@ -416,8 +416,7 @@ std::optional<Layout> learn(Memory &memory, const Lesson &lesson, std::string &w
 }
 
 std::string describe(const Interpreter &file, const Layout &layout) {
-    std::string out = "Perl";
-    if (file.version != 0) append(out, " {}.{}.{}", file.version >> 16, file.version >> 8 & 0xff, file.version & 0xff);
+    std::string out = with_version("Perl", file.version);
     const LanguageProcess &process = layout.process;
     append(
         out,

@@ -200,8 +200,7 @@ std::optional<Layout> learn(Memory &memory, const Lesson &lesson, std::string &w
 }
 
 std::string describe(const Interpreter &file, const Layout &layout) {
-    std::string out = "PHP";
-    if (file.version != 0) append(out, " {}.{}.{}", file.version >> 16, file.version >> 8 & 0xff, file.version & 0xff);
+    std::string out = with_version("PHP", file.version);
     const LanguageProcess &process = layout.process;
     append(out,
            ": frame at executor_globals +{}, function +{}, caller +{}, position +{}; file +{}, line of an instruction +{}; "

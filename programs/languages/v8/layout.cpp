@@ -30,17 +30,11 @@ std::optional<int32_t> value_of(const elf::Elf &file, Bytes bytes, uint64_t addr
 
 Symbols read_symbols(const elf::Elf &file, Bytes bytes) {
     Symbols out;
-    for (const elf::Section &section : file.sections()) {
-        if (section.type != SHT_DYNSYM) continue;
-        const auto table = file.symbol_table(section);
-        if (!table) continue;
-        for (size_t i = 1; i < table->size() && out.size() < kMostSymbols; ++i) {
-            const auto name = table->name(i);
-            if (!name || !name->starts_with(kPrefix) || table->at(i).value == 0) continue;
-            if (const auto value = value_of(file, bytes, table->at(i).value))
-                out[std::string(name->substr(kPrefix.size()))] = *value;
-        }
-    }
+    each_dynamic_symbol(file, [&](std::string_view name, const elf::Symbol &symbol, size_t) {
+        if (!name.starts_with(kPrefix) || symbol.value == 0) return true;
+        if (const auto value = value_of(file, bytes, symbol.value)) out[std::string(name.substr(kPrefix.size()))] = *value;
+        return out.size() < kMostSymbols;
+    });
     return out;
 }
 
