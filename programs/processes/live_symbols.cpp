@@ -123,13 +123,18 @@ void LiveSymbols::read(uint32_t pid, Jit &jit) {
     missed(format("process {}: some of its compiled code has no names", pid), news.error());
 }
 
-uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {
+LiveSymbols::Jit *LiveSymbols::teller(uint32_t pid) {
     const auto at = jits_.find(pid);
-    if (at == jits_.end() || !at->second.file) {
+    return at == jits_.end() || !at->second.file ? nullptr : &at->second;
+}
+
+uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {
+    Jit *const told = teller(pid);
+    if (!told) {
         const symbols::CompiledCode *code = java_ ? java_->code(pid, address, sys::monotonic_ns()) : nullptr;
         return code ? code->layer_at(address, t_ns) : 0;
     }
-    Jit &jit = at->second;
+    Jit &jit = *told;
     if (t_ns > jit.read_ns) read(pid, jit); // it may be newer than what was told: once for all samples that there are now
     // What a Java virtual machine has compiled since it was asked has no name yet.
     if (jit.asked_ns != 0 && !jit.code().knows(address) && sys::monotonic_ns() > jit.asked_ns + kAskAgainNs) {
@@ -269,7 +274,7 @@ std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64
         layer = *entry->layer;
     }
     const symbols::CompiledCode *java = java_ ? java_->code(pid) : nullptr;
-    if (const auto told = jits_.find(pid); java && (told == jits_.end() || !told->second.file)) return java->find(address, layer);
+    if (java && !teller(pid)) return java->find(address, layer);
     if (jits_.size() > 2 * kMostJits) jits_.clear();
     Jit &jit = jits_[pid];
     if (auto name = jit.code().find(address, layer)) return name;

@@ -44,8 +44,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     bool met_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump) override;
     uint64_t code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) override;
     bool tells(uint32_t pid, uint64_t address) override {
-        const auto at = jits_.find(pid);
-        return at != jits_.end() && at->second.code().knows(address);
+        const Jit *told = teller(pid);
+        return told && told->code().knows(address);
     }
     std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 
@@ -86,6 +86,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         symbols::JitDump dump;
         [[nodiscard]] const symbols::CompiledCode &code() const { return is_dump ? dump.code() : map.code(); }
     };
+    /// nullptr: the process tells nothing of its code.
+    [[nodiscard]] Jit *teller(uint32_t pid);
     bool open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump);
     void read(uint32_t pid, Jit &jit);
     [[nodiscard]] bool ask(uint32_t pid);
