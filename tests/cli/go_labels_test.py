@@ -1,6 +1,6 @@
 """Labels of goroutines: `profile --label` of Go programs that label their work by runtime/pprof; and goroutines' numbers."""
 from go_programs import build_go
-from labelled import assert_shares, by_label, profiled
+from labelled import assert_shares, by_label, doctor_row, profiled
 from protobuf import decoded_pprof, one
 
 from harness import *
@@ -264,7 +264,7 @@ def doctor_tells_of_goroutines():
         text = good("doctor", "-p", str(p.pid)).out
         assert "goroutines of go-labels: their labels by any key that the program uses, their numbers by goroutine: profile --label KEY." in text, text
         if has_json():
-            (row,) = [json.loads(l) for l in good("doctor", "--json", "-p", str(p.pid)).out.splitlines() if '"goroutines"' in l]
+            row = doctor_row(p.pid, "goroutines")
             assert row["labels"] and row["numbers"] and row["why_not"] is None and row["pid"] == p.pid, row
     finally:
         p.kill()

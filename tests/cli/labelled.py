@@ -34,3 +34,9 @@ def assert_shares(counts, least=0.8):
     n = a + b + none
     for part, share in ((a, 0.6), (b, 0.2), (none, 0.2)):
         assert abs(part / n - share) < 5 * (share * (1 - share) / n) ** 0.5 + 0.03, (counts, share)
+
+
+def doctor_row(pid, kind):
+    """The one line of `doctor --json -p` that tells of it."""
+    (row,) = [json.loads(line) for line in good("doctor", "--json", "-p", str(pid)).out.splitlines() if f'"{kind}"' in line]
+    return row

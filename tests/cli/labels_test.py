@@ -1,5 +1,5 @@
 """Labels of the running request: `profile --label`, of programs that publish an OpenTelemetry context; and what doctor says of them."""
-from labelled import assert_shares, by_label, profiled
+from labelled import assert_shares, by_label, doctor_row, profiled
 from protobuf import decoded_pprof, one
 
 from harness import *
@@ -146,7 +146,7 @@ def doctor_tells_of_a_processs_context():
         text = good("doctor", "-p", str(p.pid)).out
         assert "OpenTelemetry context: service.name=shop, keys of threads: trace_id, span_id, http_route, user." in text, text
         if has_json():
-            (row,) = [json.loads(l) for l in good("doctor", "--json", "-p", str(p.pid)).out.splitlines() if '"context"' in l]
+            row = doctor_row(p.pid, "context")
             assert row["attributes"] == {"service.name": "shop"} and row["threads"] and row["keys"] == ["http_route", "user"], row
             assert row["schema"] == "tls_v1" and row["pid"] == p.pid, row
         # A process that ran before the profile began.

@@ -94,6 +94,16 @@ void check_names(Bytes image) {
     CHECK(name_at(*symbols, kText + 0x200) == "-");
 }
 
+/// What a table's section, and others that are loaded, look like.
+elf::Section loaded_section() {
+    elf::Section out;
+    out.type = SHT_PROGBITS;
+    out.flags = SHF_ALLOC;
+    out.address = 0x500000;
+    out.alignment = 8;
+    return out;
+}
+
 } // namespace
 
 TEST_CASE("go pclntab: the layouts of Go 1.2, 1.16, 1.18 and 1.20") {
@@ -149,11 +159,7 @@ TEST_CASE("go pclntab: a symbol table goes before it, exported names beside it")
 
 TEST_CASE("go pclntab: the text's start by relocation, by .text where the header doesn't know it") {
     // 0 in the file, as in a position-independent program: the linker's relocation says what it will be.
-    elf::Section like;
-    like.type = SHT_PROGBITS;
-    like.flags = SHF_ALLOC;
-    like.address = 0x500000;
-    like.alignment = 8;
+    const elf::Section like = loaded_section();
     const std::string table = Maker({kGo120, 8, false, 0}).table();
     {
         SmallElf small;
@@ -192,11 +198,7 @@ TEST_CASE("go pclntab: the text's start by relocation, by .text where the header
 }
 
 TEST_CASE("go pclntab: the text's start by the module's data, as Go 1.26 and newer have it") {
-    elf::Section like;
-    like.type = SHT_PROGBITS;
-    like.flags = SHF_ALLOC;
-    like.address = 0x500000;
-    like.alignment = 8;
+    const elf::Section like = loaded_section();
     const std::string table = Maker({kGo120, 8, false, 0}).table();
     // The table's address, other words, then the first function, the last one's end, the text's start.
     const uint64_t start = kText + 0x20, sound[] = {0x500000, 7, start + 0x100, start + 0x200, start};
@@ -284,11 +286,7 @@ TEST_CASE("go pclntab: counts and offsets that lie") {
     std::string many;
     for (int i = 0; i < 10000; ++i) many += Maker({kGo120}).table().substr(0, 16);
     SmallElf small;
-    elf::Section like;
-    like.type = SHT_PROGBITS;
-    like.flags = SHF_ALLOC;
-    like.address = 0x500000;
-    like.alignment = 8;
+    const elf::Section like = loaded_section();
     small.writer().add_segment(PT_LOAD, PF_R, small.writer().add_section(".rodata", like, bytes_of(many)));
     small.section(".go.buildinfo", bytes_of("x"));
     const auto image = small.finish();
