@@ -188,27 +188,28 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
 }
 
 /// A thread that runs several interpreters has functions that evaluate for each, and the program walked the frames of one: from
-/// now on it walks those of all. False: it does so already, or there are no others.
-bool Scripts::find_others(uint32_t pid, Process &process, uint64_t now_ns) {
+/// now on it walks those of all.
+Scripts::Others Scripts::find_others(uint32_t pid, Process &process, uint64_t now_ns) {
     Build &build = builds_.at(process.module);
     if (process.several || !build.file.runtime->others || process.searches >= kMostSearches ||
         now_ns < process.searched_ns + kTryAgainNs)
-        return false;
+        return Others::none;
     process.searched_ns = now_ns;
     ++process.searches;
     sys::Because why("whether a process has several interpreters, whose frames are in lists of their own");
     const auto maps = sys::read_file(format("/proc/{}/maps", pid));
     auto pages = ProcessPages::open(pid);
-    if (!maps || !pages) return false; // it has ended
+    if (!maps || !pages) return Others::gone;
     Memory memory(*pages);
     const auto thread = find_thread_pointer(memory, *maps, kHostArch);
     Layout layout = *build.layout;
-    if (!thread || !build.file.runtime->others(memory, {build.file, process.bias, kHostArch, *thread, {}}, layout)) return false;
+    if (!thread || !build.file.runtime->others(memory, {build.file, process.bias, kHostArch, *thread, {}}, layout))
+        return Others::none;
     layout.process.others -= process.bias;
     build.layout = std::move(layout);
     process.several = true;
     publish(pid, process);
-    return true;
+    return Others::found;
 }
 
 /// A way to the frames that agrees with too few native stacks was a wrong one: another one is looked for. While it is new, stacks
@@ -219,6 +220,7 @@ bool Scripts::judge(uint32_t module, Build &build, Merged how) {
     build.astray += how == Merged::astray;
     if (build.judged < kSoonest || build.astray * 2 < build.judged) return how != Merged::astray;
     build.refuted.push_back(build.layout->process);
+    build.why = "the frames that were found don't agree with its native stacks";
     build.failed = 0;
     build.layout.reset();
     for (auto &[pid, its] : processes_)
@@ -353,7 +355,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         });
     ++(how == Merged::equal ? equal_ : how == Merged::one_more ? one_more_ : how == Merged::one_less ? one_less_ : astray_);
     cut_ += cut;
-    if (how == Merged::astray && rooted && !cut && find_others(pid, process->second, now_ns)) return;
+    if (how == Merged::astray && rooted && !cut && find_others(pid, process->second, now_ns) != Others::none) return;
     if (rooted && !cut && !judge(process->second.module, build, how)) return; // of others the sides may differ for other reasons
     if (!merged_.empty()) native.swap(merged_);
 }
