@@ -60,6 +60,32 @@ def interpreters_in_one_thread_are_one_stack():
     assert tried
 
 
+# From Python to C and back, 40 times in one stack.
+TURNS = """
+import time
+def turn(n):
+    if n:
+        return max([n], key=lambda _: turn(n - 1))
+    end = time.process_time() + 1.5
+    while time.process_time() < end:
+        pass
+turn(40)
+"""
+
+
+@test
+def a_stack_turns_from_python_to_c_and_back_as_often_as_it_likes():
+    script = path("turns.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(TURNS)
+    learnt(run("profile", "-U", "-F", "199", "-f", "json", "-o", path("turns.json"), "--", "/usr/bin/python3", script))
+    stacks = [[frame["symbol"].rsplit(".")[-1] for frame in reversed(script_frames(sample))] for sample in rows("turns.json") if sample["type"] == "sample"]
+    stacks = [names for names in stacks if names and names[-1] == "turn"]
+    whole = ["<module>", "turn"] + ["<lambda>", "turn"] * 40
+    wrong = [names for names in stacks if names != whole]
+    assert len(stacks) >= 40 and len(wrong) <= 0.02 * len(stacks), (len(stacks), len(wrong), wrong[:1])
+
+
 @test
 def one_side_of_pythons_stacks_alone():
     script = path("known.py")
