@@ -31,13 +31,13 @@ class Reader {
     void read(Label none) {
         const Label all = f_.label("goroutine");
         find(none);
-        how_.to_end();
+        to_record();
         for (int word = 0; word < 4; ++word) f_.store<uint64_t>(r1 + runtime(word * 8), 0);
         f_.store<uint8_t>(r1 + LABEL_VALID_AT, LABEL_GOROUTINE);
         if (how_.number) number();
         if (how_.keys) labels(all);
         f_.bind(all);
-        how_.to_end();
+        to_record();
         f_.load<uint16_t>(r7, r1 + LABEL_SIZE_AT);
         f_.if_(r7 > runtime(kMostLabels), [&] { f_.mov(r7, runtime(kMostLabels)); });
         f_.add(r7, LABEL_HEAD_BYTES);
@@ -47,6 +47,7 @@ class Reader {
     }
 
   private:
+    void to_record() { f_.mov(r1, r8); }
     /// r7 = the goroutine.
     void find(Label none) {
         const Slot m = f_.stack<uint64_t>("goroutine m");
@@ -77,7 +78,7 @@ class Reader {
         f_.if_(r1 != 0, [&] {
             f_.add(r1, r7);
             f_.read_user<uint64_t>(r2, r1 + 0);
-            how_.to_end();
+            to_record();
             f_.store<uint64_t>(r1 + 0, r2);
         });
     }
@@ -135,7 +136,7 @@ class Reader {
             f_.jump_if(r7 == 0, slot);
             f_.read_user<uint64_t>(r6, r6 + runtime(kOverflow));
             f_.jump_if(r6 != 0, slot);
-            how_.to_end();
+            to_record();
             f_.load<uint64_t>(r3, r1 + runtime(kBucketsDone));
             f_.add(r3, 1);
             f_.store<uint64_t>(r1 + runtime(kBucketsDone), r3);
@@ -181,7 +182,7 @@ class Reader {
         f_.call(helper::map_lookup_elem, *how_.keys, *key_);
         f_.jump_if(r0 == 0, next);
         f_.load<uint32_t>(r4, r0);
-        how_.to_end();
+        to_record();
         f_.load<uint16_t>(r3, r1 + LABEL_SIZE_AT);
         f_.jump_if(r3 > runtime(kMostBefore), next);
         f_.load<uint64_t>(r2, *entry_ + 24);
@@ -192,7 +193,7 @@ class Reader {
         f_.load<uint64_t>(r3, *entry_ + 16);
         f_.call(helper::probe_read_user, r1 + (LABEL_HEAD_BYTES + 2), r2, r3);
         f_.jump_if(r0 != 0, next);
-        how_.to_end();
+        to_record();
         f_.mov(r4, r1);
         f_.load<uint16_t>(r3, r1 + LABEL_SIZE_AT);
         static_assert(kMostBefore < 512);

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "asm/builder.h"
@@ -19,12 +18,11 @@ namespace rawbpf::inline v0 {
 struct GoroutineReading {
     bool number = false;          ///< of the goroutine
     std::optional<MapRef> keys{}; ///< label_keys; nullopt: no labels
-    std::function<void()> to_end; ///< emits: r1 = where the record goes; nothing else changes
     Arch arch = kHostArch;
 };
 
-/// In: r6 the LabelProcess. Out: r7 bytes of the record, LABEL_HEAD_BYTES to LABEL_MOST_BYTES, zeros up to a whole word. r8 and
-/// r9 are kept, the others are gone. To `none` where the thread runs no goroutine. LABEL_MOST_BYTES + 8 bytes must be there.
+/// In: r6 the LabelProcess, r8 where the record goes: LABEL_ROOM_WORDS. Out: r7 its bytes, LABEL_HEAD_BYTES to LABEL_MOST_BYTES,
+/// zeros up to a whole word. r8 and r9 are kept, the others are gone. To `none` where the thread runs no goroutine.
 void read_goroutine(Code &f, const GoroutineReading &how, Label none);
 
 } // namespace rawbpf::inline v0

@@ -1,6 +1,6 @@
 // The reading, instruction by instruction.
 //
-//      r6  the record's address, in the process      r7  its bytes      r8  the place      r9  bytes so far
+//      r6  the record's address, in the process      r7  its bytes      r8  where it goes
 //
 // The thread is stopped in this very moment, and only it writes its record: one copy is whole, whose valid byte is 1. All the
 // same it is looked at before and behind the copy, for a writer that lets another thread write. What comes from the process is
@@ -28,7 +28,7 @@ constexpr int64_t kMostAttributes = LABEL_MOST_BYTES - LABEL_HEAD_BYTES;
 } // namespace
 
 LabelReading::LabelReading(Builder &b, const LabelParts &parts, Arch arch)
-    : parts_(parts), arch_(arch), processes_(b.hash<uint32_t, LabelProcess>("label_processes", kProcesses)) {
+    : b_(b), parts_(parts), arch_(arch), processes_(b.hash<uint32_t, LabelProcess>("label_processes", kProcesses)) {
     if (parts.attributes) keys_ = b.hash<LabelKey, uint32_t>("label_keys", kKeys);
 }
 
@@ -58,29 +58,20 @@ void LabelReading::find_variable(Code &f, Label none) const {
     f.jump_if(r6 == 0, none);
 }
 
-void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
-    const Mem ending = place.at(offsetof(RecordHead, ending));
-    const Label done = f.label("no labels"), none = f.label("no context");
-    const Slot context = f.stack<uint64_t>("label context"), counts = f.stack<uint64_t>("label counts");
-    const Slot head = f.stack(32, 8, "label head");
-    f.call(helper::map_lookup_elem, processes_, how.pid);
-    f.jump_if(r0 == 0, done);
-    f.store<uint64_t>(context, r6);
-    f.store<uint64_t>(counts, r7);
-    f.if_(r9 > runtime(how.most), [&] { f.mov(r9, runtime(how.most)); }); // it never is; the verifier wants to see it
-
-    const auto at_end = [&](int64_t more) { // r1 = the place's end, and so many bytes more
-        f.mov(r1, r8);
-        f.add(r1, r9);
-        f.add(r1, runtime(place.frames + more));
-    };
-    const Label sent = f.label("labels");
+void LabelReading::emit(Code &f) const {
+    const Label none = f.label("no labels"), sent = f.label("labels");
+    const Slot pid = f.stack<uint32_t>("pid"), head = f.stack(32, 8, "label head");
+    f.jump_if(r1 == 0, none);
+    f.mov(r8, r1);
+    f.store<uint32_t>(pid, r2);
+    f.call(helper::map_lookup_elem, processes_, pid);
+    f.jump_if(r0 == 0, none);
     if (parts_.of_goroutines()) {
         const Label published = f.label("published context");
         f.load<uint32_t>(r1, RAWBPF_AT(r0, LabelProcess, go_curg));
         f.jump_if(r1 == 0, published);
         f.mov(r6, r0);
-        read_goroutine(f, {parts_.goroutine, keys_, [&] { at_end(0); }, arch_}, none);
+        read_goroutine(f, {parts_.goroutine, keys_, arch_}, none);
         f.jump(sent);
         f.bind(published);
     }
@@ -100,39 +91,56 @@ void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
     f.mov(r2, r7);
     f.sub(r2, 1);
     f.and_(r2, 0x3f8);
-    at_end(0);
+    f.mov(r1, r8);
     f.add(r1, r2);
     f.store<uint64_t>(r1 + 0, 0); // the last word, which may be filled in part
-    at_end(0);
     f.mov(r2, r7);
-    f.call(helper::probe_read_user, r1 + 0, r2, r6);
+    f.call(helper::probe_read_user, r8 + 0, r2, r6);
     f.jump_if(r0 != 0, none);
-    at_end(0);
-    f.load<uint8_t>(r1, r1 + LABEL_VALID_AT);
+    f.load<uint8_t>(r1, r8 + LABEL_VALID_AT);
     f.jump_if(r1 != 1, none);
     f.read_user<uint8_t>(r1, r6 + LABEL_VALID_AT);
     f.jump_if(r1 != 1, none);
-    at_end(0);
     if (!parts_.ids) {
-        for (int word = 0; word < 3; ++word) f.store<uint64_t>(r1 + runtime(word * 8), 0);
-        f.store<uint8_t>(r1 + runtime(LABEL_VALID_AT + 1), 0);
+        for (int word = 0; word < 3; ++word) f.store<uint64_t>(r8 + runtime(word * 8), 0);
+        f.store<uint8_t>(r8 + runtime(LABEL_VALID_AT + 1), 0);
     }
-    if (!parts_.attributes) f.store<uint16_t>(r1 + LABEL_SIZE_AT, 0);
+    if (!parts_.attributes) f.store<uint16_t>(r8 + LABEL_SIZE_AT, 0);
 
     f.bind(sent);
-    f.add(r7, 7);
-    f.rsh(r7, 3);
-    f.load<uint32_t>(r1, ending);
-    f.mov(r2, r7);
-    f.lsh(r2, 25);
-    f.or_(r1, r2);
-    f.store<uint32_t>(ending, r1);
-    f.lsh(r7, 3);
-    f.add(r9, r7);
+    f.mov(r0, r7);
+    f.add(r0, 7);
+    f.rsh(r0, 3);
+    f.lsh(r0, 3);
+    f.exit();
     f.bind(none);
-    f.load<uint64_t>(r7, counts);
-    f.load<uint64_t>(r6, context);
-    f.bind(done);
+    f.mov(r0, 0);
+    f.exit();
+}
+
+void LabelReading::take(Code &f, const Mem &pid) {
+    if (!function_) {
+        function_ = parts_.once ? &b_.global_function("read_labels", 2, parts_.room()) : &b_.function("read_labels", 2);
+        emit(*function_);
+    }
+    f.load<uint32_t>(r2, pid);
+    f.call(*function_, {Reg(r1), Reg(r2)});
+    f.if_(r0 > LABEL_MOST_BYTES, [&] { f.mov(r0, 0); }); // it never is; the verifier wants to see it
+}
+
+void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
+    const Mem ending = place.at(offsetof(RecordHead, ending));
+    f.if_(r9 > runtime(how.most), [&] { f.mov(r9, runtime(how.most)); }); // likewise
+    f.mov(r1, r8);
+    f.add(r1, r9);
+    f.add(r1, runtime(place.frames));
+    take(f, how.pid);
+    f.add(r9, r0);
+    f.rsh(r0, 3);
+    f.lsh(r0, 25);
+    f.load<uint32_t>(r1, ending);
+    f.or_(r1, r0);
+    f.store<uint32_t>(ending, r1);
 }
 
 } // namespace rawbpf::inline v0

@@ -129,17 +129,20 @@ Result<void> Following::pace() {
     return {};
 }
 
-void Following::end_tick() {
+Result<void> Following::end_tick() {
     const uint64_t now = ticked_ns_ = sys::monotonic_ns();
     if (now > hurry_until_ns_) urgent_.reset();
     scripts_.look(now);
-    if (now < swept_ns_ + kSweepNs) return;
+    TRY(labels_.tick(now));
+    if (now < swept_ns_ + kSweepNs) return {};
     table_.sweep();
     swept_ns_ = now;
+    return {};
 }
 
 std::vector<std::string> Following::warnings() const {
-    std::vector<std::string> out = unwinding_.warnings();
+    std::vector<std::string> out = labels_.warnings();
+    for (std::string &warning : unwinding_.warnings()) out.push_back(std::move(warning));
     for (std::string &warning : scripts_.warnings()) out.push_back(std::move(warning));
     out.insert(out.end(), symbols_.warnings().begin(), symbols_.warnings().end());
     for (std::string &java : java_.warnings()) out.push_back(std::move(java));

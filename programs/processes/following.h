@@ -27,6 +27,7 @@
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_events.h"
 #include "programs/processes/process_table.h"
+#include "programs/processes/request_labels.h"
 #include "programs/processes/unwinding.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/realtime_priority.h"
@@ -86,8 +87,7 @@ class Following {
             read();
             if (TRY(settle())) break;
         }
-        end_tick();
-        return {};
+        return end_tick();
     }
     [[nodiscard]] Result<void> tick() {
         return tick([] {});
@@ -135,6 +135,8 @@ class Following {
         symbols_.set_scripts(scripts_);
         return {};
     }
+    /// The running request's: RequestLabels::start() before watch().
+    [[nodiscard]] RequestLabels &labels() { return labels_; }
     [[nodiscard]] Scripts &scripts() { return scripts_; }
     [[nodiscard]] JavaCode &java() { return java_; }
     [[nodiscard]] JsFunctions &js() { return js_; }
@@ -146,7 +148,7 @@ class Following {
     [[nodiscard]] unwind::LiveTables::Stats stats() const { return unwinding_.stats(); }
     /// What whoever locates addresses tells of them.
     [[nodiscard]] Unwinding &unwinding() { return unwinding_; }
-    /// What couldn't be unwound, learnt or named, and why; one sentence each.
+    /// What couldn't be unwound, learnt, named or labelled, and why; one sentence each.
     [[nodiscard]] std::vector<std::string> warnings() const;
 
   private:
@@ -156,7 +158,7 @@ class Following {
     void gather();
     void apply_news();
     [[nodiscard]] Result<bool> settle();
-    void end_tick();
+    [[nodiscard]] Result<void> end_tick();
     [[nodiscard]] uint64_t in_flight_ns(uint64_t now_ns) const;
 
     LiveSymbols symbols_;
@@ -165,6 +167,7 @@ class Following {
     Scripts scripts_{table_};
     JavaCode java_{table_};
     JsFunctions js_{table_};
+    RequestLabels labels_{table_};
     ProcessEvents events_;
     bool watching_ = false, copies_ = false;
     bool chooses_ = false;

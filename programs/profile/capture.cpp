@@ -2,8 +2,6 @@
 //
 //      6 sample   time since the last, pid, tid, cpu, sizes, nodes, comm, why the user stack ended (if that is known)
 //     10 weight   what each sample from here on stands for  only where it isn't one, as before
-//     11 labels   keys and values: one set                  numbered from 1 in the order they come, from 1 again after a reset
-//     12 labelled the labels of the samples from here on    0: none, as before the first
 //
 // A sample whose stacks were seen before takes about 15 bytes.
 #include "programs/profile/capture.h"
@@ -22,45 +20,23 @@ using namespace recording;
 
 namespace {
 
-enum Type : uint8_t { kSample = 6, kWeight = 10, kLabels = 11, kLabelled = 12 };
-constexpr uint64_t kMostLabels = 1024; // of a sample
+enum Type : uint8_t { kSample = 6, kWeight = 10 };
 
 class Samples : public Reader::Visitor {
   public:
-    Samples(CaptureReader &reader, CaptureReader::Visitor &to, processes::LabelSets &sets)
-        : reader_(reader), to_(to), sets_(sets) {}
+    Samples(CaptureReader &reader, CaptureReader::Visitor &to) : reader_(reader), to_(to) {}
 
     Result<bool> chunk(uint8_t type, Cursor &in) override {
         switch (type) {
         case kWeight: TRY(weight(in)); return true;
         case kSample: TRY(sample(in)); return true;
-        case kLabels: TRY(labels(in)); return true;
-        case kLabelled: labels_ = numbers_[TRY(in.id(numbers_.size(), "labels"))]; return true;
         default: return false;
         }
     }
     void name(uint32_t place, Frame &&frame) override { to_.name(place, std::move(frame)); }
-    Result<void> part_ends() override {
-        TRY(to_.part_ends());
-        sets_.clear();
-        numbers_.assign(1, processes::LabelSets::kEmpty);
-        labels_ = processes::LabelSets::kEmpty;
-        return {};
-    }
+    Result<void> part_ends() override { return to_.part_ends(); }
 
   private:
-    Result<void> labels(Cursor &in) {
-        const size_t at = in.in.offset();
-        const uint64_t count = TRY(in.number());
-        if (count == 0 || count > kMostLabels) return Unexpected(in.in.error_at(at, format("a set of {} labels", count)));
-        Labels set;
-        for (uint64_t i = 0; i < count; ++i) {
-            std::string key = TRY(in.text());
-            set.emplace_back(std::move(key), TRY(in.text()));
-        }
-        numbers_.push_back(sets_.intern(std::move(set)));
-        return {};
-    }
     Result<void> weight(Cursor &in) {
         const size_t at = in.in.offset();
         const uint64_t weight = TRY(in.number()), period = reader_.header().run.period;
@@ -85,7 +61,7 @@ class Samples : public Reader::Visitor {
         const std::string_view comm = TRY(reader_.comm(in));
         std::memcpy(sample.comm, comm.data(), std::min(comm.size(), sizeof sample.comm - 1));
         sample.weight = weight_;
-        sample.labels = labels_;
+        sample.labels = reader_.labels();
         if (!in.done()) sample.ending = static_cast<uint8_t>(TRY(in.id(UNWIND_ENDINGS, "ending")));
         reader_.count();
         return to_.sample(sample);
@@ -93,45 +69,15 @@ class Samples : public Reader::Visitor {
 
     CaptureReader &reader_;
     CaptureReader::Visitor &to_;
-    processes::LabelSets &sets_;
-    std::vector<uint32_t> numbers_{processes::LabelSets::kEmpty}; // in the file -> in sets_
-    uint32_t weight_ = 1;                                         // of the samples being read
-    uint32_t labels_ = processes::LabelSets::kEmpty;              // likewise
+    uint32_t weight_ = 1; // of the samples being read
 };
 
 } // namespace
 
-void CaptureWriter::write_labels(uint32_t number, const processes::LabelSets &labels) {
-    if (number == labels_) return;
-    labels_ = number;
-    if (label_ids_.size() <= number) label_ids_.resize(size_t{number} + 1);
-    uint32_t &id = label_ids_[number];
-    std::string p;
-    if (number != processes::LabelSets::kEmpty && id == 0) {
-        put(p, uint64_t{labels[number]->size()});
-        for (const auto &[key, value] : *labels[number]) {
-            put(p, std::string_view(key));
-            put(p, std::string_view(value));
-        }
-        chunk(kLabels, p);
-        p.clear();
-        id = ++labels_written_;
-    }
-    put(p, uint64_t{id});
-    chunk(kLabelled, p);
-}
-
-void CaptureWriter::reset() {
-    Writer::reset();
-    labels_ = processes::LabelSets::kEmpty;
-    label_ids_.clear();
-    labels_written_ = 0;
-}
-
 void CaptureWriter::sample(const processes::InternedSample &sample, const processes::StackTree &tree,
                            const processes::ModuleTable &modules, const processes::LabelSets &labels) {
     grow(tree, modules);
-    write_labels(sample.labels, labels);
+    this->labels(sample.labels, labels);
     const uint32_t name = comm(sample.comm);
     std::string p;
     if (sample.weight != weight_) {
@@ -170,8 +116,7 @@ void CaptureWriter::end(const Outcome &outcome) {
 }
 
 Result<void> CaptureReader::read(Visitor &visitor) {
-    labels_.clear();
-    Samples samples(*this, visitor, labels_);
+    Samples samples(*this, visitor);
     return Reader::read(Tool::profile, samples);
 }
 

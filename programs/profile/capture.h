@@ -22,16 +22,10 @@ class CaptureWriter : public recording::Writer {
     /// Writes the sample and whatever of its stacks and modules isn't in the file yet.
     void sample(const processes::InternedSample &sample, const processes::StackTree &tree, const processes::ModuleTable &modules,
                 const processes::LabelSets &labels = {});
-    /// The tree and the labels were cleared: numbers start at zero again.
-    void reset();
     void end(const Outcome &outcome);
 
   private:
-    void write_labels(uint32_t number, const processes::LabelSets &labels);
-    uint64_t weight_ = 1;                            // of the samples being written
-    uint32_t labels_ = processes::LabelSets::kEmpty; // likewise
-    std::vector<uint32_t> label_ids_;                // of sets, in the file; 0: not written
-    uint32_t labels_written_ = 0;
+    uint64_t weight_ = 1; // of the samples being written
 };
 
 /// Reads a capture that may be anything. The bytes must outlive it.
@@ -53,11 +47,6 @@ class CaptureReader : public recording::Reader {
     [[nodiscard]] Result<void> read(Visitor &visitor);
     /// Ledger, cost and warnings as they were recorded; after read().
     [[nodiscard]] Outcome outcome() const;
-    /// Of the samples that were read since the tree was cleared.
-    [[nodiscard]] const processes::LabelSets &labels() const { return labels_; }
-
-  private:
-    processes::LabelSets labels_;
 };
 
 } // namespace rawbpf::inline v0::profile

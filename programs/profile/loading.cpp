@@ -10,7 +10,6 @@
 #include <fcntl.h>
 
 #include "programs/languages/choice.h"
-#include "programs/languages/thread_pointer_dsl.h"
 #include "programs/profile/off_cpu.h"
 #include "programs/session/stack_counting.h"
 #include "programs/unwind/choice.h"
@@ -51,7 +50,6 @@ class Loading {
     /// With unwinding where it is wanted and the kernel takes it. What it lacks is seen by trying.
     Result<Loaded> load() {
         const ProfileOptions &options = setup_.options;
-        if (program_.labels) TRY(check_labels());
         choose_counting();
         const bool by_tables = options.unwind != UnwindBy::fp && options.user_stacks && !options.program;
         if (by_tables) {
@@ -74,13 +72,6 @@ class Loading {
     }
 
   private:
-    /// Somebody asked for them by name, so a profile without is no answer.
-    static Result<void> check_labels() {
-        if (!knows_thread_pointer(kHostArch))
-            return fail(Errc::unsupported, "labels: on this machine it isn't known where the kernel keeps a thread's pointer");
-        TRY_IN(kernel_btf(), "labels: a thread's pointer is found by the kernel's types (BTF)");
-        return {};
-    }
     void choose_counting() {
         const ProfileOptions &options = setup_.options;
         if (options.delivery != Delivery::counted || options.record_fd >= 0 || options.stack_counts == 0 || options.off_cpu)

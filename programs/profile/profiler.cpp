@@ -217,7 +217,6 @@ class Run {
         TRY(following_.tick([this] { (void)read(); }));
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
-        TRY(labels_.tick(now));
         TRY(counting_.tick(now, table_.remaps() + labels_.changes()));
         TRY(deliverer_.flush(now));
         if (options_.max_cpu > 0) TRY(keep_within_budget(now));
@@ -401,7 +400,6 @@ class Run {
         for (std::string &java : following_.java().learnt()) outcome_.languages.push_back(std::move(java));
         for (std::string &js : following_.js().learnt()) outcome_.languages.push_back(std::move(js));
         for (const std::string &found : labels_.found()) outcome_.languages.push_back(found);
-        for (std::string &warning : labels_.warnings()) outcome_.warnings.push_back(std::move(warning));
         outcome_.ended_early = deliverer_.early_ends().list();
         outcome_.advice = deliverer_.early_ends().advice(table_.modules(), remedy(options_));
         for (std::string &warning : following_.warnings()) outcome_.warnings.push_back(std::move(warning));
@@ -423,7 +421,7 @@ class Run {
     LoadedObject object_; // what follows walks by its maps
     Following following_;
     ProcessTable &table_ = following_.table();
-    RequestLabels labels_{table_};
+    RequestLabels &labels_ = following_.labels();
     StackTree tree_;
     Samples samples_;
     Namer namer_;

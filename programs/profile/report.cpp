@@ -70,7 +70,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     recording::FileSymbols files(options.symfs, options.debug_info);
     processes::Namer namer(reader.tree(), reader.modules(), files, {options.lines, options.inlined});
     Deliverer deliverer(reader.tree(), namer, options.delivery, options.names, sink);
-    deliverer.label_by(reader.labels());
+    deliverer.label_by(reader.label_sets());
     if (options.per_thread) deliverer.keep_threads_apart();
     deliverer.set_clock({reader.header().start_ns, reader.header().run.start_wall_ns});
     TRY(sink.start(reader.header().run));

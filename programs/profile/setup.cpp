@@ -9,8 +9,7 @@
 
 #include "programs/capture/memory_shares.h"
 #include "programs/capture/waiting_threads.h"
-#include "programs/labels/go_runtime.h"
-#include "programs/labels/thread_context.h"
+#include "programs/labels/choice.h"
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
 #include "programs/session/run_info.h"
@@ -107,7 +106,7 @@ Result<ProgramOptions> program_options(const Setup &setup) {
         program.threads =
             waiting_threads((options.language_view == processes::ScriptView::native ? kWaitingBytes : kWaitingLanguageBytes) +
                             (options.labels.empty() ? 0 : kWaitingLabelBytes));
-    if (!options.labels.empty()) program.labels = label_parts(options.labels);
+    program.labels = TRY(choose_labels(options.labels));
     program.pids = static_cast<uint32_t>(std::max<size_t>(1, options.pids.size()));
     if (setup.by_descent()) program.pids = options.off_cpu ? kMostFamily : kMostLeftOut;
     return program;
@@ -116,15 +115,6 @@ Result<ProgramOptions> program_options(const Setup &setup) {
 processes::Remedy remedy(const ProfileOptions &options) {
     if (options.program && unwind::has_machine(kHostArch)) return {.by_tables = "the program of the DSL (leave --object out)"};
     return processes::remedy_of(options.unwind);
-}
-
-LabelParts label_parts(const std::vector<std::string> &keys) {
-    const auto is_id = [](const std::string &key) { return key == labels::kTraceId || key == labels::kSpanId; };
-    const auto is_goroutine = [](const std::string &key) { return key == labels::kGoroutineId; };
-    const auto is_other = [&](const std::string &key) { return !is_id(key) && !is_goroutine(key); };
-    return {.ids = std::any_of(keys.begin(), keys.end(), is_id),
-            .attributes = std::any_of(keys.begin(), keys.end(), is_other),
-            .goroutine = std::any_of(keys.begin(), keys.end(), is_goroutine)};
 }
 
 RunInfo describe(const Setup &setup, uint64_t start_ns) {

@@ -36,9 +36,6 @@ struct Setup {
 /// What the program does with these options, without what of it depends on the kernel: unwinding and counting.
 [[nodiscard]] Result<ProgramOptions> program_options(const Setup &setup);
 
-/// Which parts of a thread's context these keys ask for.
-[[nodiscard]] LabelParts label_parts(const std::vector<std::string> &keys);
-
 /// What would have the stacks walked by tables that weren't to be.
 [[nodiscard]] processes::Remedy remedy(const ProfileOptions &options);
 

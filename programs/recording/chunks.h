@@ -7,11 +7,13 @@
 //       3 place    flags, module, file offset, address, pid    the same, from zero again after a reset
 //       4 node     caller, place                               the same
 //       5 comm     a thread's name                             the same, never reset
-//       6 sample, 10 weight, 11 labels, 12 labelled            of rawbpf profile (programs/profile/capture.cpp)
+//       6 sample, 10 weight                                    of rawbpf profile (programs/profile/capture.cpp)
 //       7 name     place, symbol, offset, module; file, line;  for places that only the recording machine can name: functions
 //                  inlined                                     inlined there first, the one whose code it is last
 //       8 reset    the tree starts anew (keeps the memory of both sides bounded in long recordings)
 //       9 end      ledger, cost, warnings                      once, last: a file without it was cut
+//      11 labels   keys and values of a request: one set       numbered from 1 in the order they come, from 1 again after a reset
+//      12 labelled the labels of what comes from here on       0: none, as before the first
 //      16 to 28                                                of rawbpf trace (programs/trace/recording.h)
 //      32 to 34                                                of rawbpf custom (programs/custom/recording.h)
 //
@@ -34,7 +36,18 @@ namespace rawbpf::inline v0::recording {
 inline constexpr std::string_view kMagic{"RAWBPFC\1", 8};
 
 /// Types of chunks that recordings of all tools have.
-enum Chunk : uint8_t { kHeader = 1, kModule = 2, kPlace = 3, kNode = 4, kComm = 5, kName = 7, kReset = 8, kEnd = 9 };
+enum Chunk : uint8_t {
+    kHeader = 1,
+    kModule = 2,
+    kPlace = 3,
+    kNode = 4,
+    kComm = 5,
+    kName = 7,
+    kReset = 8,
+    kEnd = 9,
+    kLabels = 11,
+    kLabelled = 12
+};
 
 inline constexpr uint32_t kIsKernel = 1, kIsCaller = 2; ///< flags of a place
 

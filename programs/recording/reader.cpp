@@ -36,6 +36,8 @@ Result<Header> read_header(Cursor &in) {
     return header;
 }
 
+constexpr uint64_t kMostLabels = 1024; // of a sample, an event, a trace
+
 bool is_recording(Bytes bytes) {
     return bytes.size() >= kMagic.size() && std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
@@ -112,6 +114,25 @@ Result<void> Reader::read_name(Cursor &in, Visitor &visitor) {
     return {};
 }
 
+Result<void> Reader::read_labels(Cursor &in) {
+    const size_t at = in.in.offset();
+    const uint64_t count = TRY(in.number());
+    if (count == 0 || count > kMostLabels) return Unexpected(in.in.error_at(at, format("a set of {} labels", count)));
+    Labels set;
+    for (uint64_t i = 0; i < count; ++i) {
+        std::string key = TRY(in.text());
+        set.emplace_back(std::move(key), TRY(in.text()));
+    }
+    label_numbers_.push_back(label_sets_.intern(std::move(set)));
+    return {};
+}
+
+void Reader::forget_labels() {
+    label_sets_.clear();
+    label_numbers_.assign(1, processes::LabelSets::kEmpty);
+    labels_ = processes::LabelSets::kEmpty;
+}
+
 Result<void> Reader::read_end(Cursor &in) {
     Ledger &ledger = end_.ledger;
     for (uint64_t *value : {&ledger.fired, &ledger.shown, &ledger.filtered, &ledger.sampled_out}) *value = TRY(in.number());
@@ -155,8 +176,11 @@ Result<void> Reader::read_chunk(uint8_t type, Cursor &in, Visitor &visitor) {
         TRY(visitor.part_ends());
         tree_.clear();
         depths_.clear();
+        forget_labels();
         return {};
     case kEnd: TRY(read_end(in)); return visitor.part_ends();
+    case kLabels: return read_labels(in);
+    case kLabelled: labels_ = label_numbers_[TRY(in.id(label_numbers_.size(), "labels"))]; return {};
     default: break;
     }
     return fail(Errc::internal, "no such chunk");
@@ -170,6 +194,7 @@ Result<void> Reader::read(Tool tool, Visitor &visitor) {
     module_ids_.clear();
     depths_.clear();
     comms_.clear();
+    forget_labels();
     shown_ = 0;
     header_ = TRY(header_of(bytes_, name_));
     if (header_.tool != tool)
@@ -196,7 +221,7 @@ Result<void> Reader::read(Tool tool, Visitor &visitor) {
         if (ended) return Unexpected(file.in.error_at(at, "a record after the end"));
         if (type == kHeader) return Unexpected(file.in.error_at(at, "a second header"));
         ended = type == kEnd;
-        if ((type >= kModule && type <= kComm) || (type >= kName && type <= kEnd))
+        if ((type >= kModule && type <= kComm) || (type >= kName && type <= kEnd) || type == kLabels || type == kLabelled)
             TRY(read_chunk(type, in, visitor));
         else if (!TRY(visitor.chunk(type, in)))
             return Unexpected(file.in.error_at(at, format("a record of the unknown type {}", type)));

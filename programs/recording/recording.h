@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/processes/label_sets.h"
 #include "programs/processes/stacks.h"
 #include "programs/recording/chunks.h"
 #include "programs/render/frame.h"
@@ -61,7 +62,9 @@ class Writer {
     /// The name of a place that the reader can't look up; of one that was never written: nothing. Functions inlined there come
     /// first, the innermost of all.
     void name(uint32_t place, const Frame &frame);
-    /// The tree was cleared: numbers start at zero again.
+    /// What comes from here on has the labels of that number in `sets`. It is written where it isn't in the file yet.
+    void labels(uint32_t number, const processes::LabelSets &sets);
+    /// The tree and the labels were cleared: numbers start at zero again.
     void reset();
     /// So was the table of modules: the same numbers mean others from here on.
     void forget_modules() { module_ids_.clear(); }
@@ -84,6 +87,8 @@ class Writer {
     uint32_t modules_written_ = 0;
     std::vector<uint32_t> module_ids_; // in the table -> in the file, kNone: not written
     std::unordered_map<std::string, uint32_t> comms_;
+    std::vector<uint32_t> label_ids_;                                     // of sets, in the file; 0: not written
+    uint32_t labels_ = processes::LabelSets::kEmpty, labels_written_ = 0; // of what is being written
     uint64_t last_ns_ = 0, written_ns_ = 0;
 };
 
@@ -125,6 +130,10 @@ class Reader {
     [[nodiscard]] Result<std::string_view> comm(Cursor &in);
     /// A node of the tree, or none.
     [[nodiscard]] Result<uint32_t> node(Cursor &in, std::string_view what) const;
+    /// The labels of what is read, by their number in label_sets().
+    [[nodiscard]] uint32_t labels() const { return labels_; }
+    /// Those since the tree was cleared.
+    [[nodiscard]] const processes::LabelSets &label_sets() const { return label_sets_; }
 
     [[nodiscard]] const std::string &name() const { return name_; }
     [[nodiscard]] const Header &header() const { return header_; }
@@ -139,6 +148,8 @@ class Reader {
     Result<void> read_place(Cursor &in);
     Result<void> read_node(Cursor &in);
     Result<void> read_name(Cursor &in, Visitor &visitor);
+    Result<void> read_labels(Cursor &in);
+    void forget_labels();
     Result<void> read_end(Cursor &in);
     void end_early(size_t chunk_at, uint64_t chunk_bytes);
 
@@ -151,6 +162,9 @@ class Reader {
     std::vector<uint32_t> module_ids_; // in the file -> in modules_
     std::vector<uint16_t> depths_;     // of the nodes
     std::vector<std::string> comms_;
+    processes::LabelSets label_sets_;
+    std::vector<uint32_t> label_numbers_{processes::LabelSets::kEmpty}; // in the file -> in label_sets_
+    uint32_t labels_ = processes::LabelSets::kEmpty;
     uint64_t last_ns_ = 0, shown_ = 0;
 };
 

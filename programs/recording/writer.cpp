@@ -102,9 +102,32 @@ void Writer::name(uint32_t place, const Frame &frame) {
     chunk(kName, p);
 }
 
+void Writer::labels(uint32_t number, const processes::LabelSets &sets) {
+    if (number == labels_) return;
+    labels_ = number;
+    if (label_ids_.size() <= number) label_ids_.resize(size_t{number} + 1);
+    uint32_t &id = label_ids_[number];
+    std::string p;
+    if (number != processes::LabelSets::kEmpty && id == 0) {
+        put(p, uint64_t{sets[number]->size()});
+        for (const auto &[key, value] : *sets[number]) {
+            put(p, std::string_view(key));
+            put(p, std::string_view(value));
+        }
+        chunk(kLabels, p);
+        p.clear();
+        id = ++labels_written_;
+    }
+    put(p, uint64_t{id});
+    chunk(kLabelled, p);
+}
+
 void Writer::reset() {
     chunk(kReset, {});
     places_ = nodes_ = 0;
+    labels_ = processes::LabelSets::kEmpty;
+    label_ids_.clear();
+    labels_written_ = 0;
 }
 
 void Writer::end(const End &end) {

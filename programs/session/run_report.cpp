@@ -21,6 +21,7 @@ void RunEnd::set_languages(processes::Following &following, const std::string &w
     ledger.languages = following.scripts().counts();
     languages = following.scripts().learnt();
     if (!why_not.empty()) languages.push_back(why_not);
+    for (const std::string &found : following.labels().found()) languages.push_back(found);
 }
 
 recording::End RunEnd::recorded() const {
