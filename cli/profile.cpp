@@ -91,16 +91,7 @@ constexpr Option kOptions[] = {
                         "the default is 127, because rawbpf keeps a stack for each thread"),
     kNativeOption,
     kLanguageOption,
-    {.name = "label",
-     .kind = OptionKind::text,
-     .repeatable = true,
-     .argument = "KEY",
-     .help =
-         "label each sample with KEY's value, and tell stacks apart by it; once for each key. KEY is trace_id or span_id (of "
-         "the request that the thread works on), a key of its attributes (http_route), or an attribute of the process "
-         "(service.name). Programs publish these for observers as OpenTelemetry specifies it (process context and thread "
-         "context). Of a Go program KEY is a label that its goroutine has by runtime/pprof, or goroutine, the goroutine's number "
-         "(each has another one, so fewer stacks are equal). rawbpf doctor -p PID shows which keys a process has"},
+    label_option(RAWBPF_LABEL_HELP("label each sample with KEY's value, and tell stacks apart by it")),
     {.name = "jvm-perfmap",
      .help =
          "ask each Java virtual machine that is met for the names of its compiled code, as jcmd PID Compiler.perfmap does (JDK "
@@ -263,16 +254,12 @@ Result<void> check_off_cpu(const Arguments &a) {
     return {};
 }
 
-// Labels are for formats that have a place for them, and come from our own program.
-Result<void> check_labels(const Arguments &a) {
+// Labels come from our own program.
+Result<void> check_own_labels(const Arguments &a) {
     if (!a.has(option("label"))) return {};
-    const auto keys = a.all(option("label"));
-    for (const std::string_view key : keys)
-        if (key.empty()) return wrong_usage("--label: a key has a name", "--label trace_id, --label service.name");
+    TRY(check_labels(a, option("label"), a.text(option("format"))));
     if (has_own_program(a))
         return wrong_usage("--label needs rawbpf's own BPF program, and --object names another one", "leave one of them out");
-    if (a.text(option("format")) == "perf-script")
-        return wrong_usage("-f perf-script has no place for labels", "-f json and -f pprof have each sample's labels");
     return {};
 }
 
@@ -288,7 +275,7 @@ Result<CommandOutput> check(const Arguments &a) {
     TRY(check_as_root(a, option("as-root")));
     CommandOutput command_output = TRY(place_command_output(a, output_ids(kOptions)));
     TRY(check_off_cpu(a));
-    TRY(check_labels(a));
+    TRY(check_own_labels(a));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
     if (a.has(option("live"))) {
@@ -348,8 +335,7 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.unwind = choice.by;
     o.unwind_memory = choice.memory;
     o.depth = a.has(option("off-cpu")) && !a.has(option("depth")) ? 127 : choice.depth;
-    const auto keys = a.all(option("label"));
-    o.labels.assign(keys.begin(), keys.end());
+    o.labels = label_keys(a, option("label"));
     o.ask_jvms = a.has(option("jvm-perfmap"));
     o.language_view = language_view(a, option("native"), option("language"));
     o.idle = a.has(option("idle"));

@@ -99,6 +99,19 @@ Result<uint64_t> parse_size(std::string_view text, std::string_view option, uint
     return value << shift;
 }
 
+std::vector<std::string> label_keys(const Arguments &a, Id label) {
+    const auto keys = a.all(label);
+    return {keys.begin(), keys.end()};
+}
+
+Result<void> check_labels(const Arguments &a, Id label, std::string_view format) {
+    if (!a.has(label)) return {};
+    for (const std::string_view key : a.all(label))
+        if (key.empty()) return wrong_usage("--label: a key has a name", "--label trace_id, --label service.name");
+    if (format == "perf-script") return wrong_usage("-f perf-script has no place for labels", "-f json and -f pprof have them");
+    return {};
+}
+
 Result<void> check_as_root(const Arguments &a, Id as_root) {
     if (a.has(as_root) && a.workload().empty())
         return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/lines.h"
 #include "cli/options.h"
@@ -45,6 +47,19 @@ class PrintingRest {
            : a.has(language) ? processes::ScriptView::language
                              : processes::ScriptView::both;
 }
+/// --label of a command that takes stacks or shows events. `help` says what has labels.
+#define RAWBPF_LABEL_HELP(what)                                                                                                  \
+    what "; once for each key. KEY is trace_id or span_id (of the request that the thread works on), a key of its attributes "   \
+         "(http_route), or an attribute of the process (service.name). Programs publish these for observers as OpenTelemetry "   \
+         "specifies it (process context and thread context). Of a Go program KEY is a label that its goroutine has by "          \
+         "runtime/pprof, or goroutine, the goroutine's number (each has another one, so fewer stacks are equal). rawbpf doctor " \
+         "-p PID shows which keys a process has"
+constexpr Option label_option(std::string_view help) {
+    return {.name = "label", .kind = OptionKind::text, .repeatable = true, .argument = "KEY", .help = help};
+}
+[[nodiscard]] std::vector<std::string> label_keys(const Arguments &a, Id label);
+/// Keys without a name, and formats that have no place for labels.
+[[nodiscard]] Result<void> check_labels(const Arguments &a, Id label, std::string_view format);
 /// --as-root without a COMMAND.
 [[nodiscard]] Result<void> check_as_root(const Arguments &a, Id as_root);
 /// What COMMAND has as its standard output; -1: ours.

@@ -39,6 +39,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
     {"sudo rawbpf trace uprobe:libc:malloc --stack -f svg -o malloc.svg -- ./prog", "who allocates, as a flame graph"},
+    {"sudo rawbpf trace syscall:openat --label trace_id -p 1234", "which request opens which file"},
     {"sudo rawbpf trace syscall:openat --record - -d 10 | ssh host rawbpf report -", "record here, show it there"},
     {"sudo rawbpf trace --list 'tracepoint:sched:*'", "list the tracepoints that match"},
 };

@@ -63,6 +63,12 @@ Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("count")) && (a.has(option("show")) || a.has(option("stack"))))
         return wrong_usage("--count shows no events");
     const std::string_view shape = a.text(option("format"));
+    TRY(check_labels(a, option("label"), shape));
+    if (a.has(option("label")) && (a.has(option("count")) || wants_groups(a)))
+        return wrong_usage("--label is about events, and counts and groups show none",
+                           "-f folded --stack counts stacks by label");
+    if (a.has(option("label")) && wants_spans(a, kSpanIds))
+        return wrong_usage("--label is about events, and spans have no place for labels", "-f json without --spans has them");
     if (a.has(option("count")) && wants_stacks(a))
         return wrong_usage(format("-f {} counts stacks, and --count takes none", shape), "leave --count out");
     for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth"),
@@ -132,6 +138,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.ring_bytes = static_cast<uint32_t>(memory_shares().events_ring);
     if (const uint32_t ring = TRY(ring_bytes(a, option("ring")))) program.ring_bytes = ring;
     o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
+    o.labels = label_keys(a, option("label"));
     o.copies = true;
     o.backlog = TRY(backlog_bytes(a, option("backlog")));
     o.thread = true;

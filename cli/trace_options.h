@@ -96,6 +96,10 @@ inline constexpr Option kOptions[] = {
     kRingOption,
     kLinesOption,
     kInlineOption,
+    label_option(
+        RAWBPF_LABEL_HELP("label each event with KEY's value, with and without --stack; formats that count stacks tell "
+                          "them apart by it. A process is looked at after its first event, or with --pid at once, so the "
+                          "first events of a process have no labels")),
     {.name = "by",
      .kind = OptionKind::text,
      .argument = "KEYS",

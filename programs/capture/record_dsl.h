@@ -42,6 +42,11 @@ struct SharedPlaces {
 /// no such element. r1 to r5 are gone.
 void take_place(Code &f, const MapRef &map, const SharedPlaces &places, const Slot &which, Label none, Label taken);
 
+/// In a program at a probe in user code that has 64 bytes of stack or more, functions that it calls among them, where the kernel
+/// has one stack a CPU for such programs (Feature::private_stack): keeps it on the thread's own. r6 is the context; r0 to r5 are
+/// gone.
+void stay_on_own_stack(Code &f);
+
 /// Where a record is made, all in bytes from r8 on, which points into a map's value.
 struct RecordPlace {
     int32_t head = 0;                                      ///< the RecordHead

@@ -12,6 +12,7 @@
 #include "programs/labels/read_dsl.h"
 
 #include <cstddef>
+#include <utility>
 
 #include <linux/bpf.h>
 
@@ -141,6 +142,16 @@ void LabelReading::read(Code &f, const RecordPlace &place, const How &how) {
     f.load<uint32_t>(r1, ending);
     f.or_(r1, r0);
     f.store<uint32_t>(ending, r1);
+}
+
+void LabelReading::join(OffCpuTool &tool) {
+    const uint32_t before = tool.most_listed;
+    tool.most_listed += LABEL_ROOM_WORDS;
+    tool.list = [this, before, list = std::move(tool.list)](Code &f, const RecordPlace &place, const Slot &pid,
+                                                            const Slot &zero) {
+        if (list) list(f, place, pid, zero);
+        read(f, place, {pid, (uint64_t{place.room} + before) * 8});
+    };
 }
 
 } // namespace rawbpf::inline v0

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "asm/builder.h"
+#include "programs/capture/off_cpu_dsl.h"
 #include "programs/capture/record_dsl.h"
 #include "programs/labels/layout.h"
 
@@ -46,6 +47,8 @@ class LabelReading {
     /// In: r8 the place, r9 bytes so far; RecordHead::ending. Out: r9 more by the record's bytes; RecordHead::ending with the
     /// number of words. r6, r7, r8 are kept; r0 to r5 are gone.
     void read(Code &f, const RecordPlace &place, const How &how);
+    /// At the scheduler's switch: behind what else the tool lists there.
+    void join(OffCpuTool &tool);
 
   private:
     void emit(Code &f) const;

@@ -57,6 +57,7 @@ Result<void> Following::want(uint32_t pid) {
     const uint64_t now = sys::monotonic_ns();
     table_.look_at(pid, now);
     TRY(unwinding_.want(pid, now));
+    labels_.want(pid);
     scripts_.look(now);
     return {};
 }

@@ -17,12 +17,15 @@ class LabelSets {
     [[nodiscard]] uint32_t intern(Labels set);
     /// nullptr: kEmpty. `number` is one that intern() gave.
     [[nodiscard]] const LabelsPtr &operator[](uint32_t number) const { return sets_[number]; }
+    /// Whether there are so many that it is time for clear(): ids of requests come once each.
+    [[nodiscard]] bool full() const { return sets_.size() > kMost; }
     /// How many there are, with the empty one.
     [[nodiscard]] size_t size() const { return sets_.size(); }
     /// Numbers start anew.
     void clear();
 
   private:
+    static constexpr size_t kMost = 1 << 16;
     std::vector<LabelsPtr> sets_{nullptr};
     IdIndex index_;
 };

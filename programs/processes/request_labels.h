@@ -35,6 +35,10 @@ class RequestLabels {
     /// outlive this. Errors: it has no map label_processes; those of the other one.
     [[nodiscard]] Result<void> start(LoadedObject &object, const std::vector<std::string> &keys);
     [[nodiscard]] bool on() const { return processes_map_ != nullptr; }
+    /// A process that runs already: it is looked at by the next tick(), not after its first sample.
+    void want(uint32_t pid) {
+        if (on()) processes_.try_emplace(pid);
+    }
 
     /// The number of a sample's labels. What happened before it must have been told to the table. `record`: the thread's context,
     /// as it was sent; may be empty.

@@ -107,17 +107,8 @@ struct Generator {
         tool.min_wait_ns = options.min_wait_ns;
         tool.unwinder = unwinder ? &*unwinder : nullptr;
         tool.unwind = unwind;
-        const uint32_t most_language = language_walk ? LanguageWalk::kMostWords : 0;
-        if (language_walk || label_reading) {
-            tool.most_listed = most_language + (label_reading ? uint32_t{LABEL_ROOM_WORDS} : 0);
-            tool.list = [this, most_language](Code &f, const RecordPlace &place, const Slot &pid, const Slot &zero) {
-                if (language_walk)
-                    language_walk->walk(
-                        f, place,
-                        {pid, zero, f.stack<uint64_t>("counts"), f.stack<uint64_t>("state"), &rings, uint64_t{place.room} * 8});
-                if (label_reading) label_reading->read(f, place, {pid, (uint64_t{place.room} + most_language) * 8});
-            };
-        }
+        if (language_walk) language_walk->join(tool);
+        if (label_reading) label_reading->join(tool);
         tool.choose = [this](Code &f, const ThreadNumbers &n, Label stranger) { choose(f, n, stranger); };
         tool.back = [](Code &f) {
             f.store<uint64_t>(head(offsetof(OffCpuHead, back_ns)), r0);

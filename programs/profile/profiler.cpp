@@ -50,7 +50,6 @@ constexpr int kTickMs = 100, kFirstTickMs = 5;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBeforehandNs = 300'000'000; // for tables of what runs already; the help says so
 constexpr size_t kMostNodes = 1 << 20;          // of the stack tree, before it starts anew; about 20 MB
-constexpr size_t kMostLabelSets = 1 << 16;      // likewise; ids of requests come once each
 constexpr size_t kWriteAt = 64 << 10;           // bytes of capture waiting
 constexpr size_t kAtOnce = 16384;               // samples that are taken before anything else is looked at
 
@@ -221,7 +220,7 @@ class Run {
         TRY(deliverer_.flush(now));
         if (options_.max_cpu > 0) TRY(keep_within_budget(now));
         if (writer_.waiting() >= kWriteAt) TRY(writer_.flush());
-        if (tree_.nodes().size() > kMostNodes || labels_.sets().size() > kMostLabelSets) TRY(start_anew());
+        if (tree_.nodes().size() > kMostNodes || labels_.sets().full()) TRY(start_anew());
         Progress progress;
         progress.seconds = static_cast<double>(now - start_ns_) / 1e9;
         progress.samples = deliverer_.shown();

@@ -96,11 +96,7 @@ class FoldedExt final : public Renderer {
         append(text, "{} ", s.wall_ns);
         append_comm(text, s.comm);
         append(text, " {} {} {} ", s.pid, s.tid, s.cpu);
-        if (s.labels)
-            for (const auto &[key, value] : *s.labels) {
-                append_symbol(text, format("{}={}", key, value));
-                text += ';';
-            }
+        if (s.labels) append_folded_labels(text, *s.labels);
         append_folded(text, {s.user, s.kernel, s.user_missed && s.user.empty(), s.kernel_missed && s.kernel.empty()});
         text += '\n';
         out_.commit();

@@ -40,10 +40,7 @@ class JsonLines final : public Renderer {
             append_frames(line.raw("kernel"), s.kernel);
             append_frames(line.raw("user"), s.user);
             if (!s.user_end.empty()) line.text("user_end", s.user_end);
-            if (s.labels) {
-                JsonObject labels(line.raw("labels"));
-                for (const auto &[key, value] : *s.labels) append_json(labels.key(key), value);
-            }
+            if (s.labels) append_json_labels(line.raw("labels"), *s.labels);
         }
         out_.commit();
     }

@@ -67,6 +67,11 @@ void append_json_frame(std::string &out, const Frame &f) {
     if (f.inlined) frame.truth("inlined", true);
 }
 
+void append_json_labels(std::string &out, const Labels &labels) {
+    JsonObject object(out);
+    for (const auto &[key, value] : labels) append_json(object.key(key), value);
+}
+
 void append_json_frames(std::string &out, const std::vector<FramePtr> &frames) {
     out += '[';
     for (const FramePtr &frame : frames) {

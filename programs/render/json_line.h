@@ -71,6 +71,9 @@ void append_json_frame(std::string &out, const Frame &frame);
 /// An array of them.
 void append_json_frames(std::string &out, const std::vector<FramePtr> &frames);
 
+/// {KEY:value...}: the running request's.
+void append_json_labels(std::string &out, const Labels &labels);
+
 /// The line that every NDJSON output begins with. Schema 1: fields are added, never renamed.
 void append_json_header(std::string &out, const RunInfo &run);
 /// And the one that it ends with.

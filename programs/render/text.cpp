@@ -175,6 +175,24 @@ void append_line(std::string &out, std::string_view text) {
     out += '\n';
 }
 
+void append_labels(std::string &out, const Labels &labels) {
+    out += '{';
+    for (const auto &[key, value] : labels) {
+        if (out.back() != '{') out += ", ";
+        append_printable(out, key);
+        out += '=';
+        append_quoted(out, value);
+    }
+    out += '}';
+}
+
+void append_folded_labels(std::string &out, const Labels &labels) {
+    for (const auto &[key, value] : labels) {
+        append_symbol(out, format("{}={}", key, value));
+        out += ';';
+    }
+}
+
 void append_label(std::string &out, std::string_view value) {
     std::string clean;
     append_utf8(clean, value);

@@ -38,6 +38,11 @@ void append_svg_text(std::string &out, int x, int y, std::string_view cls, std::
 /// Text in double quotes, as C writes it: \" \\ \n \t; other control characters and bytes that aren't UTF-8 as \xNN.
 void append_quoted(std::string &out, std::string_view text);
 
+/// The running request's labels in a line of text: {trace_id="a0a1", user="alice"}.
+void append_labels(std::string &out, const Labels &labels);
+/// And as the outermost frames of folded stacks: "trace_id=a0a1;user=alice;".
+void append_folded_labels(std::string &out, const Labels &labels);
+
 /// Text in double quotes, as a label's value in Prometheus's exposition format: \\ \" \n; bytes that aren't UTF-8 as U+FFFD.
 void append_label(std::string &out, std::string_view value);
 

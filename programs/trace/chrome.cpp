@@ -129,6 +129,10 @@ class Chrome final : public Sink {
                 }
             out += ']';
         }
+        if (shown.labels) {
+            append(out, "{}\"labels\":", out.empty() ? "" : ",");
+            render::append_json_labels(out, *shown.labels);
+        }
         return out;
     }
 

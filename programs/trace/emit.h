@@ -13,6 +13,7 @@
 #include "asm/builder.h"
 #include "programs/capture/counting_dsl.h"
 #include "programs/capture/rings_dsl.h"
+#include "programs/labels/read_dsl.h"
 #include "programs/languages/walk_dsl.h"
 #include "programs/trace/path.h"
 #include "programs/trace/program.h"
@@ -36,6 +37,7 @@ struct Shared {
     std::optional<Unwinder> unwinder; ///< user stacks by tables
     std::optional<Rings> rings;       ///< `ring`, for
     std::optional<LanguageWalk> languages;
+    std::optional<LabelReading> labels;
     std::optional<StackCounting> counting;
     std::optional<MapRef> groups, blank_group; ///< with ProgramOptions::aggregate
     const GroupLayout *group_layout = nullptr;

@@ -8,6 +8,8 @@
 // be somebody else's a moment later; and what is taken from the ring and given back is passed over by the reader like any other.
 // Who finds the slot in use (an interrupt within a program of the same thread) or none left (so many threads are in the middle
 // of a program at once) sends the record by itself: nothing is lost for that.
+#include <algorithm>
+
 #include <linux/bpf.h>
 
 #include "programs/capture/record_dsl.h"
@@ -16,7 +18,7 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-// What tells events apart: place and end, process, thread's name, addresses, and how complete they are.
+// What tells events apart: place and end, process, thread's name, labels, addresses, and how complete they are.
 CountedRecord counted_record(const Emitting &e, const Layout &layout) {
     static_assert(offsetof(Header, what) == offsetof(Header, cpu) + 4 && offsetof(Header, comm) % 8 == 0);
     const auto stack = static_cast<int32_t>(layout.stack);
@@ -38,6 +40,14 @@ CountedRecord counted_record(const Emitting &e, const Layout &layout) {
                                   f.if_(r1 > runtime(most * 8), [&] { f.mov(r1, 0); }); // an error is a large number
                               }});
     };
+    if (layout.labels != 0) {
+        const Mem size = r8 + runtime(layout.labels);
+        const uint32_t most = std::min<uint32_t>(e.shared.options.labels->room() / 8, LABEL_MOST_WORDS);
+        out.frames.push_back({static_cast<int32_t>(layout.labels + sizeof(uint64_t)), most, [size, most](Code &f) {
+                                  f.load<uint64_t>(r1, size);
+                                  f.if_(r1 > runtime(most * 8), [&] { f.mov(r1, 0); }); // it never is
+                              }});
+    }
     frames(offsetof(StackHead, kernel_bytes), sizeof(StackHead), kMostFrames);
     frames(offsetof(StackHead, user_bytes), sizeof(StackHead) + kMostFrames * 8, layout.user_frames);
     return out;

@@ -162,6 +162,13 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
     f.store<uint32_t>(length, r0);
 }
 
+// The running request's: how many bytes, and its record behind that.
+void copy_labels(const Emitting &e, const Layout &layout) {
+    e.f.address(r1, r9 + runtime(layout.labels + sizeof(uint64_t)));
+    e.shared.labels->take(e.f, e.ids + 4);
+    e.f.store<uint64_t>(r9 + runtime(layout.labels), r0);
+}
+
 // Before the walk's registers are overwritten.
 void keep_start(const Emitting &e, Mem registers) {
     Code &f = e.f;
@@ -328,6 +335,7 @@ void fill_record(Emitting &e, const Layout &layout) {
     }
     for (const Column &column : layout.columns)
         if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
+    if (layout.labels != 0) copy_labels(e, layout);
     if (layout.stack != 0) copy_stacks(e, layout);
     if (e.written) {
         f.load<uint64_t>(r2, *e.written);

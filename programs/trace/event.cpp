@@ -52,6 +52,12 @@ uint64_t Event::language_number() const {
     return layout->stack == 0 ? 0 : load<StackHead>(record.data() + layout->stack).language;
 }
 
+Bytes Event::labels() const {
+    if (layout->labels == 0) return {};
+    const Bytes all = record.subspan(layout->labels + sizeof(uint64_t));
+    return all.first(std::min<uint64_t>(load<uint64_t>(record.data() + layout->labels), all.size()));
+}
+
 Bytes Event::copied_stack() const {
     if (layout->stack == 0) return {};
     const auto head = load<StackHead>(record.data() + layout->stack);

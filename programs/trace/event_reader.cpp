@@ -129,6 +129,7 @@ Result<void> EventReader::read_event(Cursor &in) {
     for (const Blob &blob : its.layout.blobs) TRY(read_blob(in, blob));
     event_.stack = sample_of(header);
     if (settings_.stack) TRY(read_stack(in, event_.stack));
+    event_.stack.labels = reader_.labels();
     Event &event = event_.event;
     event.header = header;
     event.place = &places_[its.place];

@@ -25,7 +25,7 @@ namespace rawbpf::inline v0::trace {
 /// An event, and what was known of its addresses. Good until the function that it was given to returns.
 struct RecordedEvent {
     Event event;
-    processes::InternedSample stack;                      ///< with Settings::stack
+    processes::InternedSample stack;                      ///< with Settings::stack; its labels always
     std::vector<std::pair<uint64_t, uint32_t>> functions; ///< addresses in its values that may be functions', and their places
 };
 

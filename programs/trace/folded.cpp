@@ -3,6 +3,8 @@
 //      work;mid;leaf 2400        nanoseconds in leaf() itself, called by mid(), in threads called "work"
 //      work;mid 6600             in mid() itself, without leaf()
 //
+// With --label the running request's labels, as they were at the return, stand in front: user=alice;work;mid 6600.
+//
 // Only traced functions are in a path. A line's time is the function's own, so that the lines add up to the time in all of them.
 #include <algorithm>
 #include <unordered_map>
@@ -21,6 +23,7 @@ class FoldedCalls final : public Sink {
     void event(std::string &, const Shown &shown) override {
         if (!shown.is_result || !shown.duration) return;
         path_.clear();
+        if (shown.labels) render::append_folded_labels(path_, *shown.labels);
         render::append_comm(path_, shown.comm);
         for (const Calls::Open &call : shown.within) append_place(call.place);
         append_place(shown.event.header.place);

@@ -3,7 +3,8 @@
 //      {"type":"call" or "return","time":RFC 3339,"t_ns","comm","pid","tid","cpu","probe","function",
 //       of USDT probes "provider","name",
 //       "args":[{"name","type","value"} ...],"ret","duration_ns","depth","stack":null or {"kernel":[frame...],"user":[...],
-//       where unwind tables were used "user_end":a key of the ledger's stack_ends}}
+//       where unwind tables were used "user_end":a key of the ledger's stack_ends},
+//       where the request that runs has any of those asked for "labels":{KEY:value...}}
 //
 // A value is a number, a text, or null; addresses and numbers above 2^53 are strings, since a double can't hold them. What a
 // number stands for is a field of its own beside it: "text" (an enumerator, flags, a function), "target" (a descriptor's file).
@@ -47,6 +48,7 @@ class JsonEvents final : public Sink {
                 append_json_stack(line.raw("stack"), *shown.stack);
             else
                 line.null("stack");
+            if (shown.labels) render::append_json_labels(line.raw("labels"), *shown.labels);
         }
         done();
     }

@@ -2,6 +2,8 @@
 //
 //      [2025-01-15T10:23:45.123] cat[12345]: vfs_read(file=/etc/passwd, buf=0x7fff1234, count=4096, pos=0xffffc900...)
 //
+// With --label the running request's labels end the line: {trace_id="a0a1", user="alice"}.
+//
 // With --graph the calls of a thread are indented by depth, as ftrace's function_graph has them; one that calls nothing traced
 // takes one line, for which its own is held back until the next event comes:
 //
@@ -34,7 +36,9 @@ class Lines final : public Sink {
             out += held_text_;
             out += ')';
             result(out, shown);
-            out += ";\n";
+            out += ';';
+            labels(out, shown);
+            out += '\n';
             out += held_stack_;
             held_ = false;
             done();
@@ -60,6 +64,7 @@ class Lines final : public Sink {
             out += ')';
         }
         if (shown.is_result) result(out, shown);
+        labels(out, shown);
         out += '\n';
         if (shown.stack) append_stack_lines(out, *shown.stack);
         done();
@@ -68,7 +73,9 @@ class Lines final : public Sink {
     void idle(std::string &out) override {
         if (!held_) return;
         out += held_text_;
-        out += ") {\n";
+        out += ") {";
+        out += held_labels_;
+        out += '\n';
         out += held_stack_;
         held_ = false;
     }
@@ -114,8 +121,16 @@ class Lines final : public Sink {
         held_place_ = shown.event.header.place;
         held_text_.assign(out, line_, out.size() - line_);
         out.resize(line_);
+        held_labels_.clear();
+        labels(held_labels_, shown);
         held_stack_.clear();
         if (shown.stack) append_stack_lines(held_stack_, *shown.stack);
+    }
+
+    static void labels(std::string &out, const Shown &shown) {
+        if (!shown.labels) return;
+        out += ' ';
+        render::append_labels(out, *shown.labels);
     }
 
     void result(std::string &out, const Shown &shown) {
@@ -135,7 +150,7 @@ class Lines final : public Sink {
     bool held_ = false;
     uint64_t held_caller_ = 0;
     uint32_t held_place_ = 0;
-    std::string held_text_, held_stack_;
+    std::string held_text_, held_labels_, held_stack_;
 };
 
 } // namespace

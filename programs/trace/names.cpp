@@ -95,6 +95,13 @@ processes::InternedSample Names::locate(const Event &event) {
     return out;
 }
 
+uint32_t Names::labels_of(const Event &event) {
+    processes::Following &following = tables_->following;
+    if (!following.labels().on()) return processes::LabelSets::kEmpty;
+    following.apply(event.header.time);
+    return following.labels().of(event.header.pid, event.labels());
+}
+
 NamedStack EventNames::name(const processes::InternedSample &sample, uint64_t count) {
     const Parts with = parts();
     NamedStack out;
@@ -123,17 +130,19 @@ void Names::seen_again(const processes::InternedSample &sample, uint64_t more) {
     following.seen_again(tables_->tree, sample.user, sample.pid, sys::monotonic_ns());
 }
 
-bool Names::full() const { return tables_->tree.nodes().size() > kMostNodes; }
+bool Names::full() const { return tables_->tree.nodes().size() > kMostNodes || label_sets().full(); }
 
 void Names::forget() {
     tables_->tree.clear();
     tables_->namer.clear();
+    tables_->following.labels().sets().clear();
 }
 
 // Who isn't told of processes' ends keeps them all.
 bool Names::outgrown() const {
     processes::Following &following = tables_->following;
-    return !following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses;
+    return !following.watching() && !following.unwinds() && !following.labels().on() &&
+           following.table().sampled() >= kMostProcesses;
 }
 
 bool Names::wants_trim() const { return outgrown() || tables_->tree.places().size() >= kMostPlaces || full(); }

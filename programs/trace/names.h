@@ -13,6 +13,7 @@
 
 #include "programs/processes/early_ends.h"
 #include "programs/processes/following.h"
+#include "programs/processes/label_sets.h"
 #include "programs/processes/namer.h"
 #include "programs/processes/stack_ends.h"
 #include "programs/processes/stacks.h"
@@ -35,6 +36,9 @@ class EventNames : public AddressNames {
   public:
     /// Of an event whose stack hasn't been located before: where its stacks are; its origin is the event's place.
     [[nodiscard]] virtual processes::InternedSample locate(const Event &event) = 0;
+    /// The number of an event's labels in label_sets(); asked once for each event.
+    [[nodiscard]] virtual uint32_t labels_of(const Event &event) = 0;
+    [[nodiscard]] virtual const processes::LabelSets &label_sets() const = 0;
     /// Whether all of a kernel stack's frames have names; whether those of stacks that have waited since `oldest_ns` can be had;
     /// names them, which may cost a pass over the kernel's symbols.
     ///@{
@@ -83,6 +87,8 @@ class Names : public EventNames {
     /// too; and ticked.
     [[nodiscard]] processes::Following &following() { return tables_->following; }
     [[nodiscard]] processes::InternedSample locate(const Event &event) override;
+    [[nodiscard]] uint32_t labels_of(const Event &event) override;
+    [[nodiscard]] const processes::LabelSets &label_sets() const override { return tables_->following.labels().sets(); }
     [[nodiscard]] bool kernel_known(uint32_t node) const override { return tables_->kernel_names.known(node); }
     [[nodiscard]] bool kernel_ready(std::span<const uint32_t> nodes, uint64_t now_ns, uint64_t oldest_ns) const override {
         return tables_->kernel_names.ready(nodes, now_ns, oldest_ns);

@@ -72,6 +72,7 @@ class Maker {
             s_.rings.emplace(*s_.ring);
             s_.languages.emplace(s_.b, LanguageWalk::Programs{.preempted = true, .wakes = true});
         }
+        if (s_.ring && o_.labels) s_.labels.emplace(s_.b, *o_.labels);
         if (o_.counting) {
             s_.counting.emplace(s_.b, *o_.counting);
             s_.slots = s_.b.map(slots(BPF_MAP_TYPE_HASH, "trace_slots", kSlots));
@@ -371,8 +372,15 @@ class Maker {
             out.size += 4u + capacity;
             out.size = (out.size + 7) & ~7u;
         }
+        add_labels(out);
         if (o_.stack) add_stacks(out);
         return out;
+    }
+
+    void add_labels(Layout &out) const {
+        if (!s_.labels) return;
+        out.labels = out.size;
+        out.size += static_cast<uint32_t>(sizeof(uint64_t)) + o_.labels->room();
     }
 
     void add_stacks(Layout &out) const {
@@ -386,6 +394,7 @@ class Maker {
         Layout out;
         out.key = out.size;
         out.size += sizeof(uint64_t);
+        add_labels(out);
         add_stacks(out);
         return out;
     }
@@ -461,7 +470,7 @@ class Maker {
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);
-        stay_on_own_stack(e);
+        if (o_.private_stack && is_user_function(place.kind)) stay_on_own_stack(f);
         if (place.by_number() && !(group.jumped_to && group.places.size() == 1)) {
             find_system_call(s_, f, at_sys_exit(group), key, out);
             f.mov(r7, r1);
@@ -540,15 +549,6 @@ class Maker {
             f.bind(filtered); // nothing jumps there
         }
         return {};
-    }
-
-    // A tail call on a way that the verifier sees isn't taken, and takes out: kernels leave a program that came with one on the
-    // thread's own stack (kernel/bpf/verifier.c, check_max_stack_depth()). One stack a CPU (6.13) would be shared with whoever
-    // preempts this thread in the middle of the program, as happens at uprobes and nowhere else.
-    void stay_on_own_stack(const Emitting &e) {
-        if (!o_.private_stack || !is_user_function(e.place.kind)) return;
-        e.f.mov(r0, 0);
-        e.f.if_(r0 != 0, [&] { e.f.call(helper::tail_call, r6, 0, 0); });
     }
 
     // --- Calls that no return will come of, as their program is gone

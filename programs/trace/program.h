@@ -7,6 +7,7 @@
 
 #include "asm/unit.h"
 #include "programs/capture/counting.h"
+#include "programs/labels/read_dsl.h"
 #include "programs/trace/aggregate.h"
 #include "programs/trace/expression.h"
 #include "programs/trace/probe.h"
@@ -49,7 +50,8 @@ struct ProgramOptions {
     bool stack = false;                 ///< both stacks with each record
     /// The user's by tables (Unwinder), into maps that are then there. Else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
-    bool languages = false; ///< and interpreters' frames; needs `unwind`
+    bool languages = false;           ///< and interpreters' frames; needs `unwind`
+    std::optional<LabelParts> labels; ///< the running request's labels with each record
     /// With `stack`: events are only counted, by their stacks. The first of each kind is sent, into maps that are then there
     /// (session::StackCounts) how many followed; no record has values.
     std::optional<StackCountingOptions> counting;

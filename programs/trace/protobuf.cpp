@@ -91,6 +91,9 @@ class Protobuf final : public Sink {
                     fill_frames(both, 2, shown.stack->user);
                     both.text(3, shown.stack->user_end);
                 });
+            if (shown.labels)
+                for (const auto &label : *shown.labels)
+                    m.message(15, [&](Message &entry) { entry.bytes(1, clean(label.first)).bytes(2, clean(label.second)); });
         });
         done();
     }

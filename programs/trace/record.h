@@ -1,12 +1,13 @@
 // What the programs send: a header, the values of the columns, and what was copied for them.
 //
-//      | Header, 64 bytes | value 0 | value 1 | ...  8 bytes each | blob 0 | blob 1 | ... | stacks |
+//      | Header, 64 bytes | value 0 | value 1 | ...  8 bytes each | blob 0 | blob 1 | ... | labels | stacks |
 //
 //      columns: the function's arguments, then what --show asks for; for a result one value more, the last
 //      blob:    | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
 //               reserved
+//      labels:  | bytes, u64 | record of programs/labels/layout.h ... |    of fixed size, too
 //      stacks:  | StackHead | kMostFrames addresses of the kernel's | Layout::user_frames of the user's |
-//      counted: | Header | key, 8 bytes | stacks |     where equal stacks are counted, no values are asked for
+//      counted: | Header | key, 8 bytes | labels | stacks |     where equal stacks are counted, no values are asked for
 //      copy:    behind the user's addresses that are there, of a process that nothing is known of yet (UNWIND_COPIED)
 //
 // An interpreter's frames (programs/languages) come in front of the record, as one of their own: StackHead has their number.
@@ -83,7 +84,8 @@ struct Layout {
     uint32_t results = 0;   ///< of Go: so many columns, the last ones, are what was returned
     bool goroutine = false; ///< of Go: one value more, the last: the goroutine
     std::vector<Blob> blobs;
-    uint32_t stack = 0; ///< offset of the stacks; 0: none
+    uint32_t labels = 0; ///< offset of the running request's labels; 0: none
+    uint32_t stack = 0;  ///< offset of the stacks; 0: none
     uint32_t user_frames = kMostFrames;
     uint32_t key = 0; ///< offset of a u64: further events like this one are counted under it, where it isn't 0; 0: none are
     uint32_t size = sizeof(Header);

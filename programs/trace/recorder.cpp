@@ -171,6 +171,7 @@ void Recorder::event(const Event &event) {
     if (settings_.stack) stack = names_.locate(event);
     locate_functions(event, form);
     writer_.grow(names_.tree(), names_.following().table().modules());
+    writer_.labels(names_.labels_of(event), names_.label_sets());
     put_go_types(event, form);
     const uint32_t thread = thread_of(header);
     put(p, uint64_t{form.number});

@@ -34,6 +34,8 @@ class RecordedNames : public EventNames {
         ends_.add(event_->stack.ending);
         return event_->stack;
     }
+    [[nodiscard]] uint32_t labels_of(const Event &) override { return event_->stack.labels; }
+    [[nodiscard]] const processes::LabelSets &label_sets() const override { return reader_.label_sets(); }
     [[nodiscard]] std::string_view symbol(uint32_t, uint64_t address, uint64_t) override {
         for (const auto &[its, place] : event_->functions)
             if (its == address) return last_ = function_name(*namer_.frame(place));

@@ -115,12 +115,14 @@ class Run {
         const std::vector<std::string> &workload = options_.observed.workload;
         if (!workload.empty()) following().symbols().set_owner(session_.owner());
         const int child = session_.child();
-        if (recorder_ ? recorder_->wants_watch(child) : view_->wants_watch(child))
+        const std::vector<std::string> &labels = options_.tracer.labels;
+        if (!labels.empty()) TRY(following().labels().start(tracer_->object(), labels));
+        if (!labels.empty() || (recorder_ ? recorder_->wants_watch(child) : view_->wants_watch(child)))
             if (Result<void> watched = following().watch(child); !watched)
                 news_.note(format("code of processes that end early may go without names: {}", watched.error().message()));
         if (!recorder_) TRY(view_->count_in_kernel(*tracer_));
-        if (!following().unwinds()) return {};
-        following().prepare(workload);
+        if (!following().unwinds() && labels.empty()) return {};
+        if (following().unwinds()) following().prepare(workload);
         for (int pid : options_.observed.pids) TRY(following().want(static_cast<uint32_t>(pid)));
         return following().tick();
     }

@@ -81,6 +81,7 @@ struct Shown {
     /// The calls of this thread that go on, outermost first: those that this event lies in.
     std::span<const Calls::Open> within = {};
     const NamedStack *stack = nullptr; ///< with ViewOptions::stack
+    const Labels *labels = nullptr;    ///< the running request's; nullptr: it has none of those asked for
 };
 
 /// What is known at the end.

@@ -28,7 +28,8 @@ Result<void> StackCounts::count_in_kernel(Tracer &tracer, Names &live) {
 }
 
 void StackCounts::add(const Event &event) {
-    const processes::InternedSample sample = names_.locate(event);
+    processes::InternedSample sample = names_.locate(event);
+    sample.labels = names_.labels_of(event);
     last_ns_ = sample.t_ns;
     counts_.met(event.key(), &sample);
     take(sample, 1);
@@ -46,7 +47,7 @@ void StackCounts::take_counted(const processes::InternedSample &sample, uint64_t
 }
 
 Result<void> StackCounts::tick(uint64_t now_ns) {
-    if (live_) TRY(counts_.tick(now_ns, live_->following().table().remaps()));
+    if (live_) TRY(counts_.tick(now_ns, live_->following().table().remaps() + live_->following().labels().changes()));
     if (!names_.full()) return {};
     TRY(counts_.start_anew()); // its samples are numbers of the tree
     draw();
@@ -70,6 +71,7 @@ void StackCounts::draw() {
         sample.pid = first.pid;
         sample.tid = first.tid;
         sample.cpu = first.cpu;
+        sample.labels = names_.label_sets()[first.labels];
         sample.comm.assign(first.comm, strnlen(first.comm, sizeof first.comm));
         sample.kernel = std::move(stack.kernel);
         sample.user = std::move(stack.user);

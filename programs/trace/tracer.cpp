@@ -13,6 +13,7 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/counting_dsl.h"
+#include "programs/labels/choice.h"
 #include "programs/languages/choice.h"
 #include "programs/trace/choose_counting.h"
 #include "programs/trace/decode.h"
@@ -190,6 +191,7 @@ Result<void> Tracer::State::load_programs() {
     program.cookies = has_feature(Feature::cookie);
     if (program.aggregate) program.aggregate->cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
     program.bpf_loop = program.mode == Mode::events && has_feature(Feature::bpf_loop);
+    program.labels = TRY(choose_labels(options.labels));
     program.private_stack = any_user(places) && has_feature(Feature::private_stack);
     // A program that may wait can't use an array of cgroups (kernel/bpf/verifier.c, check_map_prog_compatibility).
     if (any_user(places) && options.cgroup.empty())

@@ -42,9 +42,10 @@ struct TraceOptions {
     /// With ProgramOptions::stack: nobody wants events, only how often each stack. Room for so many different ones that are
     /// counted in the kernel, where it can; 0: each event is sent.
     uint32_t stack_counts = 0;
-    bool threads_apart = false; ///< of them: stacks of different threads aren't equal
-    bool languages = false;     ///< interpreters' frames, too: Event::language, and Tracer::tell_codes()
-    bool copies = false;        ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
+    bool threads_apart = false;      ///< of them: stacks of different threads aren't equal
+    std::vector<std::string> labels; ///< keys: Event::labels(); ProgramOptions::labels is found out
+    bool languages = false;          ///< interpreters' frames, too: Event::language, and Tracer::tell_codes()
+    bool copies = false;             ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
 };
 
 /// One record, as it comes; its bytes are gone when the function returns.
@@ -82,6 +83,8 @@ struct Event {
     [[nodiscard]] Stack user_stack() const;
     /// UnwindRegisters, and the stack's bytes from their sp on (unwind::read_copy()); empty: there is none.
     [[nodiscard]] Bytes copied_stack() const;
+    /// The running request's, for processes::RequestLabels; empty: there are none.
+    [[nodiscard]] Bytes labels() const;
     std::span<const uint64_t> language; ///< an interpreter's frames, as programs/languages/layout.h has them; often empty
     [[nodiscard]] uint64_t language_number() const; ///< 0: there are none
 };

@@ -118,13 +118,14 @@ void View::event(const Event &event) {
     if (stacks_) return stacks_->add(event);
     if (group_stacks_) return group_stacks_->add(event);
     if (!options_.stack) {
-        show(event, nullptr);
+        show(event, nullptr, names_.labels_of(event));
     } else {
-        const processes::InternedSample stack = names_.locate(event);
+        processes::InternedSample stack = names_.locate(event);
+        stack.labels = names_.labels_of(event);
         if (stack.user_bytes < 0) ++stacks_unreadable_;
         if (waiting_.empty() && names_.kernel_known(stack.kernel)) {
             const NamedStack named = names_.name(stack);
-            show(event, &named);
+            show(event, &named, stack.labels);
         } else {
             waiting_.push_back({event, {event.record.begin(), event.record.end()}, stack});
             if (waiting_.size() >= kMostWaiting) show_waiting();
@@ -154,18 +155,19 @@ void View::show_waiting() {
     for (Waiting &one : waiting_) {
         one.event.record = one.record;
         const NamedStack named = names_.name(one.stack);
-        show(one.event, &named);
+        show(one.event, &named, one.stack.labels);
     }
     waiting_.clear();
 }
 
-void View::show(const Event &event, const NamedStack *stack) {
+void View::show(const Event &event, const NamedStack *stack, uint32_t labels) {
     const Header &header = event.header;
     Shown shown{.event = event, .comm = comm_of(header)};
     shown.t_ns = header.time > start_ns_ ? header.time - start_ns_ : 0;
     shown.wall_ns = run_.start_wall_ns + shown.t_ns;
     shown.is_result = header.what == What::result;
     shown.stack = stack;
+    shown.labels = names_.label_sets()[labels].get();
     const bool user = is_user_function(event.place->kind) && !event.place->go_call; // the kernel watches the return
     const uint64_t caller = event.caller();
     ++(shown.is_result ? returned_ : called_)[header.place];

@@ -80,7 +80,7 @@ class View {
         std::vector<std::byte> record;
         processes::InternedSample stack;
     };
-    void show(const Event &event, const NamedStack *stack);
+    void show(const Event &event, const NamedStack *stack, uint32_t labels);
     void began_program(const Header &header);
     [[nodiscard]] std::vector<uint32_t> kernel_stacks() const; ///< of what waits
     void show_waiting();

@@ -1,5 +1,26 @@
-"""What `profile --label` says of programs whose functions and labels agree."""
+"""Programs whose functions, arguments and labels agree, and what `--label` says of them."""
 from harness import *
+
+OTEL = os.path.join(HERE, "otel")
+CC = os.environ.get("CC", "cc").split()[0]
+
+
+def compiled(name, *words):
+    """A program or a library in C, of the files in otel/, once a run."""
+    if not os.path.exists(path(name)):
+        sources = [os.path.join(OTEL, w) if w.endswith(".c") else w for w in words]
+        subprocess.run([CC, "-O1", "-g", "-fno-omit-frame-pointer", "-pthread", *sources, "-o", path(name), "-ldl"], check=True)
+    return path(name)
+
+
+def writer():
+    """The variable is the program's own."""
+    return compiled("otel-writer", "writer.c", "variable.c", "-Wl,--export-dynamic")
+
+
+def caller():
+    """The same with a USDT probe."""
+    return compiled("otel-caller", "-DPROBES", "-I", os.path.join(HERE, "../../programs/include"), "writer.c", "variable.c", "-Wl,--export-dynamic")
 
 
 def profiled(command, *options):

@@ -1,25 +1,8 @@
 """Labels of the running request: `profile --label`, of programs that publish an OpenTelemetry context; and what doctor says of them."""
-from labelled import assert_shares, by_label, doctor_row, profiled
+from labelled import assert_shares, by_label, compiled, doctor_row, profiled, writer
 from protobuf import decoded_pprof, one
 
 from harness import *
-
-OTEL = os.path.join(HERE, "otel")
-CC = os.environ.get("CC", "cc").split()[0]
-
-
-def compiled(name, *words):
-    """A program or a library in C, of the files in otel/, once a run."""
-    if not os.path.exists(path(name)):
-        sources = [os.path.join(OTEL, w) if w.endswith(".c") else w for w in words]
-        subprocess.run([CC, "-O1", "-g", "-fno-omit-frame-pointer", "-pthread", *sources, "-o", path(name), "-ldl"], check=True)
-    return path(name)
-
-
-def writer():
-    """The variable is the program's own."""
-    return compiled("otel-writer", "writer.c", "variable.c", "-Wl,--export-dynamic")
-
 
 @test
 def labels_are_the_running_requests():

@@ -7,6 +7,8 @@
  *   writer waits SECONDS    one thread, which sleeps 30 ms with http_route /a, then 10 ms with /b
  *   writer late SECONDS     a key more, and another service.name, after half of the time
  *   writer execs SECONDS    http_route /a, and then another program, a shell that counts
+ *   writer calls SECONDS    two threads, which work on a request after the other, with ids as torn has them: handle(id), in it the
+ *                           system call getpriority(0, id's last 22 bits), and compiled with -DPROBES the USDT probe otel:handle
  *
  * Environment: OTEL_LIBRARY: opens the variable's library by dlopen; OTEL_ANONYMOUS: no memfd. Prints "ready". */
 #define _GNU_SOURCE
@@ -19,8 +21,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef PROBES
+#include <rawbpf/usdt.h>
+#endif
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
@@ -164,6 +170,27 @@ static void *torn(void *swaps) {
     return NULL;
 }
 
+__attribute__((noinline)) long handle(uint64_t id) {
+#ifdef PROBES
+    RAWBPF_USDT(otel, handle, id);
+#endif
+    return syscall(SYS_getpriority, 0, id & 0x3fffff) + (long)id;
+}
+static void *calls(void *number) {
+    struct record record = {.size = 0};
+    attach(&record);
+    for (uint64_t id = 1 + (uint64_t)(intptr_t)number; now_ns(CLOCK_MONOTONIC) < until_ns; usleep(500)) {
+        id = id * 6364136223846793005u + 1442695040888963407u;
+        record.valid = 0;
+        atomic_signal_fence(memory_order_seq_cst);
+        fill(&record, id);
+        atomic_signal_fence(memory_order_seq_cst);
+        record.valid = 1;
+        handle(id);
+    }
+    return NULL;
+}
+
 int main(int count, char **words) {
     static const char *const keys[] = {"http_route", "user", NULL}, *const number[] = {"number", NULL},
                              *const more[] = {"http_route", "user", "tenant", NULL};
@@ -175,8 +202,9 @@ int main(int count, char **words) {
     if (!library) return fprintf(stderr, "%s\n", dlerror()), 2;
     *(void **)&otel_slot = dlsym(library, "otel_slot");
 #endif
-    const int is_torn = strcmp(words[1], "torn") == 0, late = strcmp(words[1], "late") == 0;
-    publish("shop", is_torn ? number : keys);
+    const int is_torn = strcmp(words[1], "torn") == 0, late = strcmp(words[1], "late") == 0,
+              has_calls = strcmp(words[1], "calls") == 0;
+    publish("shop", is_torn || has_calls ? number : keys);
     puts("ready"), fflush(stdout);
     if (late) {
         struct record record = {.size = 0};
@@ -209,7 +237,7 @@ int main(int count, char **words) {
         return 0;
     }
     pthread_t threads[2];
-    for (intptr_t i = 0; i < 2; ++i) pthread_create(threads + i, NULL, is_torn ? torn : shares, (void *)i);
+    for (intptr_t i = 0; i < 2; ++i) pthread_create(threads + i, NULL, is_torn ? torn : has_calls ? calls : shares, (void *)i);
     for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
     return 0;
 }

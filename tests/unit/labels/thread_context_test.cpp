@@ -97,7 +97,7 @@ TEST_CASE("labels: the profile with and without") {
     for (const bool by_tables : {false, true})
         for (const bool ids : {false, true})
             for (const int more : {0, 1, 2, 3}) {
-                const LabelParts parts{ids, (more & 1) != 0, (more & 2) != 0};
+                const LabelParts parts{ids, (more & 1) != 0, (more & 2) != 0, false};
                 const UnwindProgramOptions *walk = by_tables ? &unwind : nullptr;
                 const Unit with = profile_unit(config, walk, &counting, by_tables, &parts),
                            without = profile_unit(config, walk, &counting, by_tables);

@@ -193,3 +193,38 @@ TEST_CASE("trace program: system calls by number share what is attached") {
         CHECK(group.layout.key == sizeof(Header));
     }
 }
+
+TEST_CASE("trace: labels are read where they are asked for, and nothing else changes") {
+    for (const bool stack : {false, true})
+        for (const bool counted : {false, true}) {
+            if (counted && !stack) continue;
+            ProgramOptions options;
+            options.filters.own_pid = 1;
+            options.stack = stack;
+            if (counted) options.counting.emplace();
+            const std::vector<ProbeSite> places = {place(ProbeKind::uprobe, "f")};
+            const TraceUnit without = trace_unit(places, options, nullptr).value();
+            options.labels.emplace();
+            const TraceUnit with = trace_unit(places, options, nullptr).value();
+            const auto has_map = [](const TraceUnit &made) {
+                return std::any_of(made.unit.maps.begin(), made.unit.maps.end(),
+                                   [](const MapDef &map) { return map.name == "label_processes"; });
+            };
+            CHECK_FALSE(has_map(without));
+            CHECK(has_map(with));
+            CHECK(with.unit.functions.size() == without.unit.functions.size() + 1);
+            const Layout &before = without.groups[0].layout, &after = with.groups[0].layout;
+            CHECK(before.labels == 0);
+            REQUIRE(after.labels != 0);
+            CHECK(after.labels % 8 == 0);
+            CHECK(after.size == before.size + 8 + LABEL_ROOM_WORDS * 8);
+            CHECK((stack ? after.stack == after.labels + 8 + LABEL_ROOM_WORDS * 8 : after.stack == 0));
+            options.labels->attributes = false; // of ids alone there are no attributes to make room for
+            CHECK(trace_unit(places, options, nullptr).value().groups[0].layout.size == before.size + 8 + 32);
+        }
+    ProgramOptions counts;
+    counts.filters.own_pid = 1;
+    counts.mode = Mode::count;
+    counts.labels.emplace();
+    CHECK(trace_unit({place(ProbeKind::uprobe, "f")}, counts, nullptr).value().unit.functions.size() == 1);
+}
