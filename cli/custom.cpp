@@ -63,6 +63,8 @@ constexpr Option kOptions[] = {
     kDepthOption,
     kNativeOption,
     kLanguageOption,
+    label_option(RAWBPF_LABEL_HELP("label each trace with KEY's value; folded, svg and top tell stacks apart by it. Traces of "
+                                   "programs that capture by themselves have none")),
     kRingOption,
     kDurationOption,
     kAsRootOption,
@@ -105,6 +107,7 @@ Result<CommandOutput> check(const Arguments &a) {
     TRY(check_record(a, output_ids(kOptions), lines_ids(kOptions)));
     if (a.has(option("record")) && a.has(option("weight")))
         return wrong_usage("--record shows nothing, and --weight is about what is shown", "rawbpf report FILE has --weight");
+    TRY(check_labels(a, option("label"), a.text(option("format"))));
     TRY(check_weight(a, option("weight"), a.text(option("format")), a.has(option("freq")), a.has(option("off-cpu"))));
     (void)TRY(unwind_choice(a, unwind_ids(kOptions)));
     if (a.has(option("pid")) && !a.workload().empty())
@@ -122,6 +125,7 @@ Result<custom::RunOptions> run_options(const Arguments &a, const Output &output,
     custom::RunOptions out;
     custom::CustomOptions &tracer = out.tracer;
     tracer.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
+    tracer.labels = label_keys(a, option("label"));
     tracer.copies = true;
     tracer.backlog = TRY(backlog_bytes(a, option("backlog")));
     tracer.thread = true;

@@ -55,6 +55,7 @@ LocatedTrace Places::locate(const CustomTrace &trace, const Begins &begins) {
     if (trace.head.origin == Origin::off_cpu) user.taken_ns = trace.head.t_ns - trace.head.context; // when it left
     LocatedTrace out;
     out.head = trace.head;
+    out.labels = following_.labels().of(trace.head.pid, trace.labels);
     out.missed = !following_.walk(user) && trace.head.user_bytes < 0;
     const bool lacks = lacks_caller(trace, user, begins), put_in = lacks && begins;
     if (put_in) put_caller_in(user, trace.head.caller);

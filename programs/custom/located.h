@@ -13,6 +13,7 @@
 
 #include "programs/custom/tracer.h"
 #include "programs/processes/following.h"
+#include "programs/processes/label_sets.h"
 #include "programs/processes/stacks.h"
 #include "programs/session/locator.h"
 
@@ -24,9 +25,10 @@ struct LocatedTrace : session::LocatedStacks {
     /// The user stack with the caller behind its first frame: the right one where a function begins at that frame. kNone: there
     /// is no other.
     uint32_t with_caller = processes::kNone;
-    bool missed = false;    ///< the user stack couldn't be read
-    bool cut = false;       ///< the user stack goes on beyond the most frames
-    bool truncated = false; ///< one of the stacks goes on
+    uint32_t labels = processes::LabelSets::kEmpty; ///< the running request's: their number
+    bool missed = false;                            ///< the user stack couldn't be read
+    bool cut = false;                               ///< the user stack goes on beyond the most frames
+    bool truncated = false;                         ///< one of the stacks goes on
 };
 
 /// Whether a walk that began at a function's first instruction lacks its second frame: `caller` is where that instruction returns
@@ -51,11 +53,15 @@ class Places {
     [[nodiscard]] LocatedTrace locate(const CustomTrace &trace, const Begins &begins = {});
 
     [[nodiscard]] const processes::StackTree &tree() const { return tree_; }
+    [[nodiscard]] const processes::LabelSets &label_sets() { return following_.labels().sets(); }
     [[nodiscard]] const processes::ModuleTable &modules() { return following_.table().modules(); }
     /// Whether so much is kept that clear() is due.
-    [[nodiscard]] bool full() const { return tree_.nodes().size() > (1u << 20); }
+    [[nodiscard]] bool full() { return tree_.nodes().size() > (1u << 20) || following_.labels().sets().full(); }
     /// Forgets; what locate() gave before means nothing any more.
-    void clear() { tree_.clear(); }
+    void clear() {
+        tree_.clear();
+        following_.labels().sets().clear();
+    }
 
   private:
     [[nodiscard]] bool lacks_caller(const CustomTrace &trace, const processes::UserStack &user, const Begins &begins);

@@ -31,6 +31,8 @@ class TraceNames {
   public:
     virtual ~TraceNames() = default;
     [[nodiscard]] Named name(const LocatedTrace &trace);
+    /// The labels of that number (LocatedTrace::labels); nullptr: none.
+    [[nodiscard]] LabelsPtr labels(uint32_t number) { return parts().labels[number]; }
     /// `count` traces had that user stack, which wasn't cut at its most frames; before clear().
     void count_end(uint32_t user, uint8_t ending, uint64_t count);
     /// What would make more of those stacks whole, where many end early.
@@ -42,7 +44,7 @@ class TraceNames {
     virtual void name_kernel(std::span<const uint32_t> nodes) = 0;
     ///@}
     /// Whether so much is kept that clear() is due.
-    [[nodiscard]] virtual bool full() const = 0;
+    [[nodiscard]] virtual bool full() = 0;
     /// Forgets; what was located before means nothing any more.
     virtual void clear() = 0;
 
@@ -51,6 +53,7 @@ class TraceNames {
         const processes::StackTree &tree;
         processes::Namer &namer;
         const processes::ModuleTable &modules;
+        const processes::LabelSets &labels;
     };
     [[nodiscard]] virtual Parts parts() = 0;
     /// Whether a function begins at that place.
@@ -72,7 +75,7 @@ class Names : public TraceNames {
     [[nodiscard]] processes::Following &following() { return places_.following(); }
     [[nodiscard]] bool wanted(const Record &head) { return places_.wanted(head); }
     [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
-    [[nodiscard]] bool full() const override { return places_.full(); }
+    [[nodiscard]] bool full() override { return places_.full(); }
     void clear() override;
     ///@}
     [[nodiscard]] bool kernel_ready(std::span<const uint32_t> nodes, uint64_t now_ns, uint64_t oldest_ns) const override {
@@ -81,7 +84,7 @@ class Names : public TraceNames {
     void name_kernel(std::span<const uint32_t> nodes) override { kernel_names_.name(nodes); }
 
   private:
-    [[nodiscard]] Parts parts() override { return {places_.tree(), namer_, places_.modules()}; }
+    [[nodiscard]] Parts parts() override { return {places_.tree(), namer_, places_.modules(), places_.label_sets()}; }
 
     Places places_;
     processes::Namer namer_;

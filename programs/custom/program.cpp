@@ -50,7 +50,7 @@ struct Scratch {
     CustomFields own;
     uint64_t frames[RAWBPF_STACK_FRAMES + UNWIND_MAX_FRAMES];
     std::byte copy[Unwinder::kCopyBytes];         // of the stack; it follows the frames that are there
-    uint64_t languages[LanguageWalk::kMostWords]; // room for an interpreter's, which follow all that
+    uint64_t languages[LanguageWalk::kMostWords]; // room for an interpreter's, which follow all that; labels follow those
 };
 constexpr OffCpuCounters kOffCpuCounters{.switch_ns = offsetof(Counts, switch_ns),
                                          .end_unseen = offsetof(Counts, end_unseen),
@@ -76,17 +76,19 @@ struct Generator {
     const UnitOptions &options;
     Unwinder *unwinder;      // nullptr: by frame pointers
     LanguageWalk *languages; // nullptr: of interpreters their own functions
+    LabelReading *labels;    // nullptr: of nobody
 
     // The stack has 48 bytes and no more: from 64 on (rounded up to 16) newer kernels (6.13) give a program of this type one
     // stack a CPU, which is the next thread's, too, when a probe in user code is preempted.
     void program(std::string section, std::string name, UnwindContext kind, Origin origin) {
-        const MapRef scratches =
-            b.percpu_array<Scratch>("scratch_" + name.substr(name.starts_with("custom__") ? 8 : 7), kScratches);
+        const MapRef scratches = b.map(BPF_MAP_TYPE_PERCPU_ARRAY, "scratch_" + name.substr(name.starts_with("custom__") ? 8 : 7),
+                                       4, sizeof(Scratch) + (labels ? LABEL_ROOM_WORDS * 8 : 0), kScratches);
         Code &f = b.program(std::move(section), std::move(name));
         const Slot key = f.stack<uint64_t>("key"), context = f.stack<uint64_t>("context"), zero = f.stack<uint32_t>("zero");
         const Slot flags = f.stack<uint32_t>("flags"), pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid");
         const Label done = f.label("done"), give_back = f.label("give back");
         f.mov(r6, r1);
+        if (labels && options.private_stack && kind == UnwindContext::registers) stay_on_own_stack(f); // it is a function's, too
         f.store<uint32_t>(zero, 0);
         f.store<uint32_t>(flags, 0);
         f.store<uint64_t>(context, 0);
@@ -123,6 +125,7 @@ struct Generator {
         if (languages) // these slots have done their work
             languages->walk(f, place(),
                             {pid, zero, key, context, &maps.ring, offsetof(Scratch, languages) - offsetof(Scratch, frames)});
+        if (labels) labels->read(f, place(), {pid, sizeof(Scratch) - offsetof(Scratch, frames)});
         f.add(r9, sizeof(Record));
         maps.ring.send(f, place().at(0), kWakeBytes);
         f.if_(r0 != 0, [&] { count_atomically(f, RAWBPF_AT(r7, Counts, lost_ring_full)); });
@@ -222,6 +225,7 @@ struct Generator {
         tool.unwinder = unwinder;
         tool.unwind = tables();
         if (languages) languages->join(tool);
+        if (labels) labels->join(tool);
         tool.choose = [&](Code &f, const ThreadNumbers &n, Label stranger) {
             if (wanted) {
                 f.call(helper::map_lookup_elem, *wanted, n.key);
@@ -277,7 +281,10 @@ Unit generic_unit(const UnitOptions &options) {
     if (options.unwind) unwinder.emplace(b, *options.unwind);
     std::optional<LanguageWalk> languages;
     if (unwinder && options.languages) languages.emplace(b, LanguageWalk::Programs{.preempted = true});
-    Generator make{b, maps, options, unwinder ? &*unwinder : nullptr, languages ? &*languages : nullptr};
+    std::optional<LabelReading> labels;
+    if (options.labels) labels.emplace(b, *options.labels);
+    Generator make{
+        b, maps, options, unwinder ? &*unwinder : nullptr, languages ? &*languages : nullptr, labels ? &*labels : nullptr};
     make.program("kprobe", "custom__generic", UnwindContext::registers, Origin::custom);
     make.program("perf_event", "custom__generic_perf_event", UnwindContext::perf_event, Origin::custom);
     make.program("tracepoint", "custom__generic_tracepoint", UnwindContext::other, Origin::custom);

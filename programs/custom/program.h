@@ -7,6 +7,7 @@
 
 #include "asm/unit.h"
 #include "programs/custom/record.h"
+#include "programs/labels/read_dsl.h"
 #include "programs/unwind/program.h"
 #include "runtime/base/result.h"
 
@@ -22,7 +23,9 @@ struct UnitOptions {
                                  ///< a --depth of 255 3.6
     /// User stacks by tables, with `copies` of those of processes that nothing is known of yet; else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
-    bool languages = false; ///< and interpreters' frames; needs `unwind`
+    bool languages = false;           ///< and interpreters' frames; needs `unwind`
+    std::optional<LabelParts> labels; ///< and the running request's labels
+    bool private_stack = false; ///< with `labels`: the kernel has one stack a CPU for large programs (Feature::private_stack)
     /// Off-CPU times only of threads in the map custom_wanted and of what they start: where tracepoint sched_process_fork has the
     /// child's number. 0: of all threads.
     uint16_t forked_child = 0;
@@ -32,7 +35,7 @@ struct UnitOptions {
 /// custom_guard, with `off_cpu` custom_off_cpu, with `forked_child` custom_fork and custom_exit; maps custom_context_map,
 /// custom_context_by_thread, custom_counts, custom_traces; with
 /// `unwind` also unwind_pools, unwind_rules, unwind_processes, for complete_unwind_maps(); with `languages` what LanguageWalk
-/// declares.
+/// declares; with `labels` what LabelReading does.
 [[nodiscard]] Unit generic_unit(const UnitOptions &options);
 
 /// The external program that rawbpf brings along, custom_external: stores the traced function's argument `argument` (0 is the

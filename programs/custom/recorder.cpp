@@ -17,6 +17,7 @@ Result<void> Recorder::start(const RunInfo &run, uint64_t start_ns) {
 
 void Recorder::trace(const LocatedTrace &trace) {
     writer_.grow(places_.tree(), places_.modules());
+    writer_.labels(trace.labels, places_.label_sets());
     traces_.trace(trace);
     tally_.add(trace);
 }

@@ -103,6 +103,7 @@ Result<void> TraceReader::read_trace(recording::Cursor &in) {
     trace.kernel = TRY(reader_.node(in, "kernel stack"));
     trace.user = TRY(reader_.node(in, "user stack"));
     if (flags & kWithCaller) trace.with_caller = TRY(reader_.node(in, "user stack"));
+    trace.labels = reader_.labels();
     const uint32_t ending = TRY(in.id(UNWIND_ENDINGS + 1, "ending"));
     trace.ending = ending == 0 ? processes::kNoEnding : static_cast<uint8_t>(ending - 1);
     reader_.count();

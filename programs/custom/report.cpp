@@ -27,11 +27,11 @@ class RecordedNames : public TraceNames {
     }
     [[nodiscard]] bool kernel_ready(std::span<const uint32_t>, uint64_t, uint64_t) const override { return true; }
     void name_kernel(std::span<const uint32_t>) override {}
-    [[nodiscard]] bool full() const override { return false; } // the file says when
+    [[nodiscard]] bool full() override { return false; } // the file says when
     void clear() override { namer_.clear(); }
 
   private:
-    [[nodiscard]] Parts parts() override { return {reader_.tree(), namer_, reader_.modules()}; }
+    [[nodiscard]] Parts parts() override { return {reader_.tree(), namer_, reader_.modules(), reader_.label_sets()}; }
     recording::Reader &reader_;
     processes::Namer namer_;
 };

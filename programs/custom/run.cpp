@@ -76,6 +76,8 @@ class Run {
             TRY(following().unwind(tracer_->generic_object(), options_.tracer.unwind.memory, *program));
         TRY(following().walk_scripts(tracer_->generic_object(), options_.language_view));
         tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); });
+        const std::vector<std::string> &labels = options_.tracer.labels;
+        if (!labels.empty()) TRY(following().labels().start(tracer_->generic_object(), labels));
         if (following().unwinds() && !options_.observed.workload.empty()) following().prepare(options_.observed.workload);
         TRY(session_.open());
         if (session_.child() >= 0) {
@@ -83,6 +85,7 @@ class Run {
             TRY(tracer_->follow(session_.child()));
         }
         const std::vector<int> &pids = options_.observed.pids;
+        for (const int pid : pids) following().labels().want(static_cast<uint32_t>(pid));
         Result<void> watched = pids.empty() ? following().watch(session_.child()) : following().watch(pids, options_.children);
         if (watched) return {};
         const std::string_view what = session_.child() >= 0 ? "following what the command starts"

@@ -18,6 +18,7 @@
 #include "programs/capture/task_state.h"
 #include "programs/capture/waiting_threads.h"
 #include "programs/custom/program.h"
+#include "programs/labels/choice.h"
 #include "programs/languages/choice.h"
 #include "programs/languages/layout.h"
 #include "runtime/base/bytes.h"
@@ -103,6 +104,7 @@ std::optional<CustomTrace> parse_trace(std::span<const std::byte> record) {
     out.kernel = stacks->kernel;
     out.user = stacks->user;
     out.language = stacks->language;
+    out.labels = stacks->labels;
     out.head.ending &= 0xffff & ~LANGUAGE_UNPROVEN; // without the number of these
     if (out.head.ending & UNWIND_COPIED) out.copy = stacks->rest;
     return out;
@@ -186,7 +188,11 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     unit.unwind = unwind_options(options.unwind, note);
     if (unit.unwind) unit.unwind->copies = options.copies;
     if (options.languages) unit.languages = walks_languages(unit.unwind, no_languages);
-    if (unit.languages) unit.off_threads = unit.off_cpu ? waiting_threads(kWaitingLanguageBytes) : unit.off_threads;
+    unit.labels = TRY(choose_labels(options.labels));
+    unit.private_stack = unit.labels && has_feature(Feature::private_stack);
+    if (unit.off_cpu && (unit.languages || unit.labels))
+        unit.off_threads =
+            waiting_threads((unit.languages ? kWaitingLanguageBytes : kWaitingBytes) + (unit.labels ? kWaitingLabelBytes : 0));
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
     const std::vector<ProgramKind> kinds = options.kinds.empty() ? std::vector<ProgramKind>{ProgramKind::probe} : options.kinds;

@@ -55,6 +55,9 @@ struct CustomOptions {
     /// Interpreters' frames, too: CustomTrace::language and CustomTracer::tell_codes(), of processes that are put into maps of
     /// generic_object(), as with tables.
     bool languages = false;
+    /// Keys of the running request's labels: CustomTrace::labels, of processes that are put into maps of generic_object(), as
+    /// with tables.
+    std::vector<std::string> labels = {};
     bool copies = false; ///< of processes without tables the stack's bytes come with the trace: CustomTrace::copy
     uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of traces that came and haven't been handed over yet
     bool thread = false; ///< one may move traces out of the ring while the caller is busy; else poll() alone does
@@ -67,6 +70,7 @@ struct CustomTrace {
         user;                           ///< the same; UNWIND_EXACT_PC may be set in them where tables were used
     std::span<const std::byte> copy;    ///< the leaf's UnwindRegisters, and the stack's bytes from their sp on; often empty
     std::span<const uint64_t> language; ///< an interpreter's frames, two words each; often empty
+    std::span<const std::byte> labels;  ///< the running request's, as the program read them; often empty
 };
 /// nullopt where its sizes don't fit its bytes. `record` must be aligned to 8 bytes.
 [[nodiscard]] std::optional<CustomTrace> parse_trace(std::span<const std::byte> record);

@@ -35,7 +35,7 @@ std::string upper(std::string_view text) {
 
 size_t View::KeyHash::operator()(const Key &key) const {
     const uint64_t nodes = uint64_t{key.kernel} << 32 | key.user,
-                   rest = uint64_t{key.pid} << 2 | static_cast<uint64_t>(key.origin);
+                   rest = uint64_t{key.labels} << 34 ^ (uint64_t{key.pid} << 2 | static_cast<uint64_t>(key.origin));
     return (nodes * 0x9e3779b97f4a7c15 ^ rest) * 0xff51afd7ed558ccd ^ std::hash<std::string>{}(key.comm);
 }
 
@@ -65,7 +65,7 @@ void View::trace(const LocatedTrace &trace) {
         using Weight = ViewOptions::Weight;
         const Origin weighed = options_.weight == Weight::context ? Origin::custom : Origin::off_cpu;
         const uint64_t weight = options_.weight == Weight::count ? 1 : head.origin == weighed ? head.context : 0;
-        const Key key{head.pid, trace.kernel, trace.user, head.origin, head.comm, trace.missed};
+        const Key key{head.pid, trace.kernel, trace.user, trace.labels, head.origin, head.comm, trace.missed};
         sums_.try_emplace(key, Sum{0, sums_.size()}).first->second.weight += weight;
         if (names_.full()) hand_over_sums();
         return;
@@ -116,6 +116,7 @@ NamedSample View::sample(const LocatedTrace &trace, Named &&named) const {
     out.tid = head.tid;
     out.cpu = head.cpu;
     out.comm = head.comm;
+    out.labels = names_.labels(trace.labels);
     out.kernel = std::move(named.kernel);
     out.user = std::move(named.user);
     out.user_missed = trace.missed && out.kernel.empty();
@@ -131,6 +132,11 @@ void View::text(const LocatedTrace &trace, const Named &named) {
     if (head.origin == Origin::off_cpu)
         append(out, "Off-CPU Time: {} ({} ns)\n", render::duration_text(static_cast<double>(head.context) / 1e9), head.context);
     append(out, "PID: {}, TID: {}, CPU: {}\n", head.pid, head.tid, head.cpu);
+    if (const LabelsPtr labels = names_.labels(trace.labels)) {
+        out += "Labels: ";
+        render::append_labels(out, *labels);
+        out += '\n';
+    }
     if (trace.missed) append(out, "User stack: {}\n", "unreadable");
     const size_t frames = named.kernel.size() + named.user.size();
     append(out, "Stack trace ({} frame{}):\n", frames, frames == 1 ? "" : "s");
@@ -177,6 +183,7 @@ void View::json(const LocatedTrace &trace, const Named &named) {
     render::append_json_frames(line.raw("kernel"), named.kernel);
     render::append_json_frames(line.raw("user"), named.user);
     if (const std::string_view end = processes::user_end(trace.ending); !end.empty()) line.text("user_end", end);
+    if (const LabelsPtr labels = names_.labels(trace.labels)) render::append_json_labels(line.raw("labels"), *labels);
 }
 
 // Names each distinct stack, and forgets the numbers. The order is that of the traces, whatever their numbers are: a report's are
@@ -197,6 +204,7 @@ void View::hand_over_sums() {
         NamedSample sample;
         sample.pid = key.pid;
         sample.comm = key.comm;
+        sample.labels = names_.labels(key.labels);
         sample.kernel = std::move(named.kernel);
         sample.user = std::move(named.user);
         sample.user_missed = key.missed && sample.kernel.empty();

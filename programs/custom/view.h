@@ -57,7 +57,7 @@ class View {
 
   private:
     struct Key {
-        uint32_t pid, kernel, user;
+        uint32_t pid, kernel, user, labels;
         Origin origin;
         std::string comm;
         bool missed;
