@@ -242,6 +242,28 @@ def go_labels_of_waits():
     assert set(counts) <= {"http_route=/a", ""} and a > 300_000 and 0.7 < a / none < 1.4, counts
 
 
+@test
+def go_labels_of_events():
+    """Each call of a function has the number of its goroutine, and the goroutine's labels; with the stack and without."""
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    keys = ("--label", "goroutine", "--label", "http_route")
+    for more in ((), ("--stack",)):
+        words = ("trace", f"uprobe:{program()}:main.work_a", f"uprobe:{program()}:main.work_b", "-q", "--json", "-o", path("l.json"), *keys, *more)
+        r = run(*words, "--", program(), "shares", "1.5")
+        if r.code == 3:
+            raise Skip(r.err.strip().splitlines()[-1])
+        assert r.code == 0, r.err
+        numbers = set(re.findall(r"^goroutine (\d+)$", r.out, re.M))
+        events = [o for o in rows("l.json") if o["type"] == "call"]
+        labelled = [o for o in events if "http_route" in o.get("labels", {})]
+        assert len(labelled) > 50 and len(labelled) > 0.7 * len(events), (len(labelled), len(events), r.err)
+        for o in labelled:
+            assert o["labels"]["goroutine"] in numbers, (o, numbers)
+            assert o["labels"]["http_route"] == {"main.work_a": "/a", "main.work_b": "/b"}[o["function"]], o
+        assert {o["labels"]["goroutine"] for o in labelled} == numbers, numbers
+
+
 @test(long=True)
 def go_labels_however_it_is_linked():
     """Stripped, position-independent, with C code and the system's linker."""
