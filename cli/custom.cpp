@@ -63,8 +63,8 @@ constexpr Option kOptions[] = {
     kDepthOption,
     kNativeOption,
     kLanguageOption,
-    label_option(RAWBPF_LABEL_HELP("label each trace with KEY's value; folded, svg and top tell stacks apart by it. Traces of "
-                                   "programs that capture by themselves have none")),
+    label_option(RAWBPF_LABEL_HELP("label each trace with KEY's value; folded, svg and top tell stacks apart by it",
+                                   ". Traces of programs that capture by themselves have none")),
     kRingOption,
     kDurationOption,
     kAsRootOption,

@@ -91,7 +91,7 @@ constexpr Option kOptions[] = {
                         "the default is 127, because rawbpf keeps a stack for each thread"),
     kNativeOption,
     kLanguageOption,
-    label_option(RAWBPF_LABEL_HELP("label each sample with KEY's value, and tell stacks apart by it")),
+    label_option(RAWBPF_LABEL_HELP("label each sample with KEY's value, and tell stacks apart by it", "")),
     {.name = "jvm-perfmap",
      .help =
          "ask each Java virtual machine that is met for the names of its compiled code, as jcmd PID Compiler.perfmap does (JDK "

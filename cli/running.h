@@ -47,13 +47,13 @@ class PrintingRest {
            : a.has(language) ? processes::ScriptView::language
                              : processes::ScriptView::both;
 }
-/// --label of a command that takes stacks or shows events. `help` says what has labels.
-#define RAWBPF_LABEL_HELP(what)                                                                                                  \
+/// --label of a command that takes stacks or shows events. `what` has labels; `more`: a further sentence, ". ...", or "".
+#define RAWBPF_LABEL_HELP(what, more)                                                                                            \
     what "; once for each key. KEY is trace_id or span_id (of the request that the thread works on), a key of its attributes "   \
          "(http_route), or an attribute of the process (service.name). Programs publish these for observers as OpenTelemetry "   \
          "specifies it (process context and thread context). Of a Go program KEY is a label that its goroutine has by "          \
          "runtime/pprof, or goroutine, the goroutine's number (each has another one, so fewer stacks are equal). rawbpf doctor " \
-         "-p PID shows which keys a process has"
+         "-p PID shows which keys a process has" more
 constexpr Option label_option(std::string_view help) {
     return {.name = "label", .kind = OptionKind::text, .repeatable = true, .argument = "KEY", .help = help};
 }

@@ -97,9 +97,10 @@ inline constexpr Option kOptions[] = {
     kLinesOption,
     kInlineOption,
     label_option(
-        RAWBPF_LABEL_HELP("label each event with KEY's value, with and without --stack; formats that count stacks tell "
-                          "them apart by it. A process is looked at after its first event, or with --pid at once, so the "
-                          "first events of a process have no labels")),
+        RAWBPF_LABEL_HELP("label each event with KEY's value, with and without --stack; formats that count stacks tell them "
+                          "apart by it",
+                          ". A process is looked at after its first event, so its first events have no labels; one of "
+                          "--pid is looked at before")),
     {.name = "by",
      .kind = OptionKind::text,
      .argument = "KEYS",
