@@ -11,14 +11,22 @@
 //      riscv64  CFA   |  ...  | return address | sp                           likewise, in ra; it has no frame pointer
 //
 // Some functions of the runtime continue on another stack: systemstack() runs one on the thread's own, asmcgocall() calls C
-// there. What they do to the stack pointer nobody writes down (Go calls it SPWRITE), but the frame pointer stays that of the
-// goroutine: it leads back to it, wherever that stack is. Where it doesn't, the thread's own stack began there.
+// there, time.now() calls the vdso. What they do to the stack pointer nobody writes down (Go calls it SPWRITE), but the frame
+// pointer stays that of the goroutine: it leads back to it, wherever that stack is. Where it doesn't, the thread's own stack
+// began there. As long as such a function hasn't made its frame, and when it has taken it back, the frame pointer is its
+// caller's, and the stack pointer is where the steps say:
+//
+//      time.now    sub  $24, %rsp           0 bytes      CFA = sp + 8
+//                  mov  %rbp, 16(%rsp)      24 bytes     by the frame pointer
+//                  ...  mov (%rdx), %rsp    24 bytes     another stack
+//                  ret                      0 bytes      CFA = sp + 8
 //
 // Source: Go's runtime/symtab.go (step), cmd/internal/obj/x86, arm64 and riscv (obj.go: what prologues do).
 #include "runtime/unwind/go_frames.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 namespace rawbpf::inline v0::unwind {
 namespace {
@@ -80,41 +88,62 @@ UnwindRule rule_of(int64_t bytes, const Machine &machine) {
 GoKind go_kind(const elf::GoTable &table, const elf::GoFunction &function) {
     constexpr std::string_view kRoots[] = {"runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.clone"};
     constexpr std::string_view kSwitches[] = {
-        "runtime.systemstack", "runtime.mcall",    "runtime.asmcgocall", "runtime.morestack", "runtime.gogo",
-        "runtime.cgocallback", "runtime.nanotime", "runtime.nanotime1",  "runtime.walltime",  "runtime.walltime1"};
+        "runtime.systemstack",
+        "runtime.mcall",
+        "runtime.asmcgocall",
+        "runtime.morestack",
+        "runtime.gogo",
+        "gogo",
+        "runtime.cgocallback",
+        "runtime.nanotime",
+        "runtime.nanotime1",
+        "runtime.walltime",
+        "runtime.walltime1",
+        "time.now", // on x86_64; linked to runtime's by its name
+    };
     constexpr std::string_view kSignals[] = {"runtime.sigreturn", "runtime.sigreturn__sigaction"};
     const std::string_view name = name_of(table, function.name);
-    if (!name.starts_with("runtime.")) return GoKind::plain;
+    const bool writes = (function.flags & elf::kGoWritesStackPointer) != 0;
+    if (is_one(name, kSwitches)) return GoKind::switches;
+    if (!name.starts_with("runtime.")) return writes ? GoKind::moves : GoKind::plain;
     if (is_one(name, kSignals)) return GoKind::signal;
     if (is_one(name, kRoots)) return GoKind::root;
     // The handler of signals calls itself a top frame; but the kernel has called it, and the stack goes on behind that.
     if ((function.flags & elf::kGoTopFrame) && name != "runtime.sigtramp") return GoKind::root;
-    return (function.flags & elf::kGoWritesStackPointer) || is_one(name, kSwitches) ? GoKind::switches : GoKind::plain;
+    return writes ? GoKind::switches : GoKind::plain;
 }
 
 const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function, const Machine &machine,
                      std::vector<Change> &out) {
+    std::optional<UnwindRule> moved; // while the frame is there
     switch (go_kind(table, function)) {
     case GoKind::root: out.push_back({function.start, {UNWIND_END, 0, 0, 0, 0}}); return nullptr;
-    case GoKind::switches:
-        out.push_back({function.start, {UNWIND_FP, UNWIND_GUESSED | UNWIND_SWITCHES, 2, -2, -1}});
-        return nullptr;
     case GoKind::signal: out.push_back({function.start, {UNWIND_SIGNAL, 0, 0, 0, 0}}); return nullptr;
+    case GoKind::switches: moved = {UNWIND_FP, UNWIND_GUESSED | UNWIND_SWITCHES, 2, -2, -1}; break;
+    case GoKind::moves: moved = {UNWIND_FP, UNWIND_GUESSED, 2, -2, -1}; break;
     case GoKind::plain: break;
     }
+    const size_t before = out.size();
     // 0: it has none, as it moves nothing.
     if (function.stack == 0) {
-        out.push_back({function.start, rule_of(0, machine)});
+        out.push_back({function.start, moved.value_or(rule_of(0, machine))});
         return nullptr;
     }
     Steps steps(table.steps, function.stack);
     int64_t value = -1;
     uint64_t from = function.start, to = from;
+    bool frame = false;
     for (bool first = true; from < function.end && steps.next(first, table.quantum, value, to) && to > from; first = false) {
-        out.push_back({from, rule_of(value, machine)});
+        frame = frame || value != 0;
+        out.push_back({from, moved && value != 0 ? *moved : rule_of(value, machine)});
         from = to;
     }
-    return out.empty() || steps.bad() ? "the table of its stack pointer (pcsp) is damaged" : nullptr;
+    // One without a frame of its own: nothing says where it moves the stack pointer.
+    if (moved && !frame && out.size() != before) {
+        out.resize(before);
+        out.push_back({function.start, *moved});
+    }
+    return out.size() == before || steps.bad() ? "the table of its stack pointer (pcsp) is damaged" : nullptr;
 }
 
 } // namespace rawbpf::inline v0::unwind

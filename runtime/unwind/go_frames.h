@@ -14,6 +14,7 @@ enum class GoKind : uint8_t {
     plain,
     root,     ///< nobody called it
     switches, ///< goes on with another stack
+    moves,    ///< moves its stack pointer to where the table doesn't know: assembly that aligns it
     signal,   ///< signal handlers return to it
 };
 [[nodiscard]] GoKind go_kind(const elf::GoTable &table, const elf::GoFunction &function);

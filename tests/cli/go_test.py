@@ -318,3 +318,52 @@ def go_functions_of_stripped_programs():
         lines = calls_of(program, "main.faces", "--sig", "e error, v any, s fmt.Stringer")
         assert lines[0].startswith('main.faces(e=*errors.errorString("boom"), v=int(42), s=*main.srv(0x'), lines
         assert "main.faces(e=nil, " in lines[1] and lines[1].endswith("s=nil)"), lines
+
+
+CLOCKS = r"""
+package main
+
+import "time"
+
+//go:noinline
+func now(n int) (sum int64) {
+	for i := 0; i < n; i++ {
+		sum += time.Now().UnixNano() & 7
+	}
+	return
+}
+
+//go:noinline
+func since(n int) (sum int64) {
+	for begin, i := time.Now(), 0; i < n; i++ {
+		sum += int64(time.Since(begin)) & 7
+	}
+	return
+}
+
+func main() {
+	for begin, sum := time.Now(), int64(0); time.Since(begin) < 2*time.Second; {
+		sum += now(1000) + since(1000)
+	}
+}
+"""
+
+
+@test
+def stacks_of_go_that_asks_for_the_time_are_whole():
+    """time.Now calls the vdso on the thread's own stack, from the goroutine's."""
+    for name, flags in (("go-clocks", []), ("go-clocks-stripped", ["-ldflags=-s -w"])):
+        r = good("profile", "-F", "499", "-f", "json", "--", build_go(name, CLOCKS, *flags))
+        samples = [sample for sample in map(json.loads, r.out.splitlines()) if sample["type"] == "sample" and sample.get("user")]
+        stacks = [[frame["symbol"] for frame in sample["user"]] for sample in samples]
+        # Not the first: the runtime's own threads; nor those of the time before its tables were made.
+        clocks = [(stack, sample["user_end"]) for stack, sample in zip(stacks, samples) if sample["user"][0]["module"] == "[vdso]"]
+        assert len(clocks) > 100, (name, len(clocks), r.err)
+        right = sum(end == "root" and stack[-2] == "runtime.main" and stack[-1].startswith("runtime.goexit") and
+                    (("time.now" in stack and "time.Now" in stack) or ("runtime.nanotime" in stack and "time.Since" in stack))
+                    for stack, end in clocks)
+        assert right > 0.98 * len(clocks), (name, right, len(clocks), [c for c in clocks if c[1] != "root"][:3], r.err)
+        # Before it switches: the caller is in the stack, too.
+        for stack in stacks:
+            if stack[0] == "time.now" and "main.main" in stack:
+                assert stack[1] in ("time.Now", "main.now", "main.since"), stack

@@ -85,9 +85,31 @@ TEST_CASE("unwind go: where stacks end, and where they go on elsewhere") {
     CHECK(rules({{"runtime.mstart", 16, flat}, {"runtime.mcall", 16, flat}}) ==
           "401000 end, 401010 fp+16 fp-16 ra-8, 401020 none");
     CHECK(rules({{"main.mcall", 16, flat}, {"runtime.sigtramp", 16, flat, 1}}) == "401000 sp+8 ra-8, 401020 none");
+    // The frame pointer is the goroutine's while there is a frame: before and behind it the stack pointer is where the steps say.
+    const std::string framed("\x02\x04\x30\x08\x2f\x04", 6); // 0 bytes for 4, 24 for 8, 0 for 4
+    CHECK(rules({{"time.now", 16, framed, 2}}) == "401000 sp+8 ra-8, 401004 fp+16 fp-16 ra-8, 40100c sp+8 ra-8, 401010 none");
+    CHECK(rules({{"runtime.nanotime1.abi0", 16, framed}}) == rules({{"time.now", 16, framed}}));
+    CHECK(rules({{"gogo", 16, flat, 2}}) == "401000 fp+16 fp-16 ra-8, 401010 none");
+    // Other assembly that moves it stays on its stack, so a frame pointer that leads astray is no root.
+    CHECK(rules({{"main.aligned", 16, framed, 2}}) == rules({{"time.now", 16, framed, 2}}));
     // A handler returns to its first byte, so the byte before it is looked up.
     CHECK(rules({{"main.f", 16, flat}, {"runtime.sigreturn__sigaction", 16, flat}}) ==
           "401000 sp+8 ra-8, 40100f signal, 401020 none");
+}
+
+TEST_CASE("unwind go: only what switches stacks has a root where its frame pointer leads nowhere") {
+    elf::GoTable table;
+    const auto kind = [&](std::string_view name, uint8_t flags) {
+        table.names = bytes_of(name);
+        elf::GoFunction function;
+        function.flags = flags;
+        return unwind::go_kind(table, function);
+    };
+    CHECK(kind("time.now", elf::kGoWritesStackPointer) == unwind::GoKind::switches);
+    CHECK(kind("time.now", 0) == unwind::GoKind::switches); // before Go 1.17
+    CHECK(kind("time.Now", 0) == unwind::GoKind::plain);
+    CHECK(kind("main.aligned", elf::kGoWritesStackPointer) == unwind::GoKind::moves);
+    CHECK(kind("runtime.anything", elf::kGoWritesStackPointer) == unwind::GoKind::switches);
 }
 
 TEST_CASE("unwind go: damaged tables cost their functions") {
