@@ -53,6 +53,8 @@ class Blobs {
         // -1: the frame is never complete, says the JVM (CodeOffsets::frame_never_safe), and means stubs that nobody walks.
         out.complete = *complete < out.end - out.begin ? static_cast<uint32_t>(*complete) : 0;
         out.kind = kind_of(out.name, out.frame_words);
+        // No table tells it (frame_x86.hpp: interpreter_frame_bcp_offset). JDK 9 has put the class's mirror in front of it.
+        if (out.kind == Kind::interpreter) out.position = layout_.one_heap ? -7 : -8;
         if (out.kind != Kind::method) return out;
         const auto method = number(layout_.method), id = number(layout_.compile_id);
         if (!method || !id || *method == 0) return std::nullopt;
@@ -79,12 +81,13 @@ class Blobs {
 std::optional<Offsets> layout_of(const VmStructs &structs, std::string &why) {
     Offsets out;
     Fields fields(structs, why);
-    const auto heaps = structs.variable("CodeCache", "_heaps"); // JDK 9: before, there was one
-    if (!heaps) {
-        fields.missing("CodeCache", "_heaps (JDK 9)");
+    const auto heaps = structs.variable("CodeCache", "_heaps"), only = structs.variable("CodeCache", "_heap");
+    if (!heaps && !only) {
+        fields.missing("CodeCache", "_heaps");
         return std::nullopt;
     }
-    out.heaps = *heaps;
+    out.heaps = heaps ? *heaps : *only;
+    out.one_heap = !heaps;
     // An array of pointers lies as one of int does, which is the one that is told of.
     const bool array =
         (structs.offset("GrowableArrayBase", "_len") ? fields.take(out.heap_count, "GrowableArrayBase", {"_len"})
@@ -103,7 +106,7 @@ std::optional<Offsets> layout_of(const VmStructs &structs, std::string &why) {
                       fields.take(out.blob_frame_complete, "CodeBlob", {"_frame_complete_offset"}) &&
                       fields.take(out.code_begin, "CodeBlob", {"_code_begin", "_code_offset"}) &&
                       fields.take(out.code_end, "CodeBlob", {"_code_end", "_data_offset"});
-    const bool own_method = structs.offset("nmethod", "_method").has_value(); // JDK 23: CompiledMethod is gone
+    const bool own_method = structs.offset("nmethod", "_method").has_value(); // CompiledMethod is of JDK 9 to 22
     const bool names = fields.take(out.method, own_method ? "nmethod" : "CompiledMethod", {"_method"}) &&
                        fields.take(out.compile_id, "nmethod", {"_compile_id"});
     if (!array || !heap || !blob || !names) return std::nullopt;
@@ -117,7 +120,8 @@ std::optional<Offsets> layout_of(const VmStructs &structs, std::string &why) {
 std::optional<std::vector<Heap>> read_heaps(Memory &memory, const Offsets &layout) {
     const auto array = memory.word(layout.heaps);
     if (!array || *array == 0) return std::nullopt;
-    const auto count = read_number(memory, *array, layout.heap_count), first = read_number(memory, *array, layout.heap_array);
+    const auto count = layout.one_heap ? std::optional<uint64_t>(1) : read_number(memory, *array, layout.heap_count),
+               first = layout.one_heap ? std::optional(layout.heaps) : read_number(memory, *array, layout.heap_array);
     if (!count || !first || *count == 0 || *count > kMostHeaps) return std::nullopt;
     std::vector<Heap> out;
     for (uint64_t i = 0; i < *count; ++i) {
@@ -214,10 +218,9 @@ void put_code(std::vector<Code> &list, Code code) {
 unwind::ListedRule rule_at(const Code &code, uint64_t pc) {
     switch (code.kind) {
     case Kind::interpreter: {
-        // Offsets that no table tells, the same since JDK 9 (frame_x86.hpp: interpreter_frame_sender_sp_offset,
-        // interpreter_frame_method_offset, interpreter_frame_bcp_offset).
-        constexpr int16_t kSendersSp = -1, kMethod = -3, kBytecode = -8;
-        return {{UNWIND_FP, 0, 2, -2, -1}, kSendersSp, kMethod, kBytecode};
+        // Offsets that no table tells (frame_x86.hpp: interpreter_frame_sender_sp_offset, interpreter_frame_method_offset).
+        constexpr int16_t kSendersSp = -1, kMethod = -3;
+        return {{UNWIND_FP, 0, 2, -2, -1}, kSendersSp, kMethod, code.position};
     }
     case Kind::frameless: return {unwind::kNoFrame};
     case Kind::routine: return {kGuess};

@@ -30,7 +30,8 @@ namespace rawbpf::inline v0::languages::hotspot {
 
 /// Where everything lies in a virtual machine's structures.
 struct Offsets {
-    uint64_t heaps = 0; ///< the address of the pointer to the array of heaps
+    uint64_t heaps = 0;    ///< the address of the pointer to the array of heaps
+    bool one_heap = false; ///< it is that of the only one (before JDK 9)
     Number heap_count, heap_array;
     uint64_t memory = 0, segments = 0; ///< of a heap: its VirtualSpaces
     Number segment_bits;
@@ -64,6 +65,7 @@ struct Code {
     uint32_t frame_words = 0; ///< 0: it has no frame of one size
     uint32_t complete = 0;    ///< bytes from the beginning: from there on the frame is set up
     uint32_t compile_id = 0;  ///< counts up with each method that is compiled
+    int16_t position = 0; ///< of kind interpreter: where its frames keep the bytecode's address, in words from the frame pointer
     Kind kind = Kind::routine;
     std::string name; ///< of all but methods
 

@@ -30,8 +30,8 @@ std::string entry_text(Memory &memory, const MethodOffsets &layout, uint64_t con
 }
 
 void read_lines(Memory &memory, const MethodOffsets &layout, const LineOffsets &its, uint64_t const_method, uint64_t constants,
-                Method &out) {
-    if (const auto index = read_number(memory, constants, its.file_index); index && *index != 0)
+                uint64_t holder, Method &out) {
+    if (const auto index = read_number(memory, its.file_of_class ? holder : constants, its.file_index); index && *index != 0)
         out.file = symbols::within_bound(entry_text(memory, layout, constants, *index));
     const auto words = read_number(memory, const_method, its.words), flags = read_number(memory, const_method, its.flags),
                bytes = read_number(memory, const_method, its.code_bytes);
@@ -50,11 +50,12 @@ std::optional<LineOffsets> lines_of(const VmStructs &structs) {
     LineOffsets out;
     for (const std::string_view name : {"ConstMethod::_has_linenumber_table", "ConstMethodFlags::_misc_has_linenumber_table"})
         if (const auto flag = structs.constant(name)) out.has_lines = *flag;
-    const bool all = out.has_lines != 0 && fields.take(out.words, "ConstMethod", {"_constMethod_size"}) &&
-                     fields.take(out.code_bytes, "ConstMethod", {"_code_size"}) &&
-                     fields.take(out.flags, "ConstMethod", {"_flags", "_flags._flags"}) &&
-                     fields.take_size(out.bytes, "ConstMethod") &&
-                     fields.take(out.file_index, "ConstantPool", {"_source_file_name_index"});
+    out.file_of_class = !structs.offset("ConstantPool", "_source_file_name_index").has_value();
+    const bool all =
+        out.has_lines != 0 && fields.take(out.words, "ConstMethod", {"_constMethod_size"}) &&
+        fields.take(out.code_bytes, "ConstMethod", {"_code_size"}) &&
+        fields.take(out.flags, "ConstMethod", {"_flags", "_flags._flags"}) && fields.take_size(out.bytes, "ConstMethod") &&
+        fields.take(out.file_index, out.file_of_class ? "InstanceKlass" : "ConstantPool", {"_source_file_name_index"});
     return all ? std::optional(out) : std::nullopt;
 }
 
@@ -88,7 +89,7 @@ Method read_method(Memory &memory, const MethodOffsets &layout, uint64_t method)
     if (type.empty() || name.empty()) return out;
     std::replace(type.begin(), type.end(), '/', '.');
     out.name = symbols::within_bound(type + "." + name);
-    if (layout.lines) read_lines(memory, layout, *layout.lines, *const_method, *constants, out);
+    if (layout.lines) read_lines(memory, layout, *layout.lines, *const_method, *constants, *holder, out);
     return out;
 }
 

@@ -24,6 +24,7 @@ struct LineOffsets {
     uint64_t bytes = 0;              ///< of a ConstMethod: in front of its bytecodes
     uint64_t has_lines = 0;          ///< of the flags
     Number file_index;               ///< of a ConstantPool: the file's name
+    bool file_of_class = false;      ///< of its class instead (before JDK 12)
 };
 
 /// Where names of methods are.

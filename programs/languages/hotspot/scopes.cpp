@@ -38,7 +38,7 @@ std::optional<Tables> tables_of(Memory &memory, const ScopeOffsets &layout, uint
         out.scopes = {out.pcs.end, base + number(layout.scopes_end)};
     } else {
         out.pcs = {blob + number(layout.pcs), blob + number(layout.pcs_end)};
-        out.scopes = {number(layout.scopes), out.pcs.begin};
+        out.scopes = {number(layout.scopes) + (layout.scopes_by_offset ? blob : 0), out.pcs.begin};
     }
     if (layout.writable) {
         constexpr uint64_t kWord = sizeof(uint64_t);
@@ -108,12 +108,15 @@ std::optional<ScopeOffsets> scopes_of(const VmStructs &structs) {
     bool all = fields.take(out.pc_offset, "PcDesc", {"_pc_offset"}) &&
                fields.take(out.scope_offset, "PcDesc", {"_scope_decode_offset"}) && fields.take_size(out.pc_bytes, "PcDesc") &&
                out.pc_bytes != 0 && fields.take(out.pcs, "nmethod", {"_scopes_pcs_offset"});
-    if (out.apart)
+    if (out.apart) {
         all = all && fields.take(out.pcs_end, "nmethod", {"_scopes_data_offset"}) &&
               fields.take(out.scopes_end, "nmethod", {"_immutable_data_size"});
-    else
+    } else {
+        out.scopes_by_offset = !optional("CompiledMethod", "_scopes_data_begin").has_value();
         all = all && fields.take(out.pcs_end, "nmethod", {"_dependencies_offset"}) &&
-              fields.take(out.scopes, "CompiledMethod", {"_scopes_data_begin"});
+              (out.scopes_by_offset ? fields.take(out.scopes, "nmethod", {"_scopes_data_offset"})
+                                    : fields.take(out.scopes, "CompiledMethod", {"_scopes_data_begin"}));
+    }
     if (out.writable) {
         all = all && fields.take(out.relocation_bytes, "CodeBlob", {"_relocation_size"}) &&
               fields.take(out.writable_bytes, "CodeBlob", {"_mutable_data_size"});

@@ -35,6 +35,7 @@ struct ScopeOffsets {
     Number pc_offset, scope_offset;          ///< of a PcDesc
     uint64_t pc_bytes = 0;                   ///< of a PcDesc
     bool metadata_by_base = false;           ///< metadata_base counts
+    bool scopes_by_offset = false;           ///< `scopes` in the blob is an offset, too (before JDK 9)
 };
 
 /// nullopt: the virtual machine doesn't tell of all that is needed. PURE.

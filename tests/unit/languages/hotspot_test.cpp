@@ -28,7 +28,8 @@ class Made {
     MadeMemory memory;
     Interpreter file;
 
-    explicit Made(bool by_offset = false) : by_offset_(by_offset) {
+    /// `old`: with one heap, and a class's file in the class, as before JDK 9.
+    explicit Made(bool by_offset = false, bool old = false) : by_offset_(by_offset) {
         symbol("gHotSpotVMStructs", kStructs);
         symbol("gHotSpotVMStructEntryArrayStride", kStride);
         const char *at[] = {"TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address"};
@@ -47,9 +48,12 @@ class Made {
         field("ConstMethod", "_constMethod_size", "int", 20);
         field("ConstMethod", by_offset ? "_flags._flags" : "_flags", by_offset ? "u4" : "u2", 24);
         field("ConstMethod", "_code_size", "u2", 28);
-        field("ConstantPool", "_source_file_name_index", "u2", 40);
+        field(old ? "InstanceKlass" : "ConstantPool", "_source_file_name_index", "u2", 40);
         type("ConstMethod", 48);
-        variable("CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", kObjects);
+        if (old)
+            variable("CodeCache", "_heap", "CodeHeap*", kObjects + 0x200);
+        else
+            variable("CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", kObjects);
         field("GrowableArrayBase", "_len", "int", 0);
         field("GrowableArray<int>", "_data", "int*", 8);
         field("CodeHeap", "_memory", "VirtualSpace", 8);
@@ -114,7 +118,7 @@ class Made {
         name(method() + 0x500, "fib");
         // Its file, eight bytes of code, and a table of lines.
         memory.put<uint64_t>(method() + 0x200 + 72 + 6 * 8, method() + 0x580);
-        memory.put<uint16_t>(method() + 0x200 + 40, 6);
+        memory.put<uint16_t>(method() + (old ? 0x400 : 0x200) + 40, 6);
         name(method() + 0x580, "Main.java");
         memory.put<uint32_t>(method() + 0x100 + 20, 8);
         memory.put<uint16_t>(method() + 0x100 + 24, 4);
@@ -258,6 +262,22 @@ TEST_CASE("hotspot: the code in a heap, by the virtual machine's own tables") {
     }
 }
 
+TEST_CASE("hotspot: one heap, and a file's name in the class, as before JDK 9") {
+    Made vm(true, true);
+    const auto code = vm.code();
+    REQUIRE(code.size() == 3);
+    CHECK((code[0].kind == Kind::method && code[0].method == Made::method()));
+    CHECK((code[1].kind == Kind::interpreter && code[1].position == -7));
+    CHECK(vm.at(code[0].begin));
+    const Method its = vm.read_method();
+    CHECK((its.name == "app.Main.fib" && its.file == "Main.java"));
+    const auto newer = Made(true).code();
+    REQUIRE(newer.size() == 3);
+    CHECK(newer[1].position == -8);
+    vm.memory.put<uint64_t>(kObjects + 0x200, 0); // it isn't made yet
+    CHECK(vm.code().empty());
+}
+
 TEST_CASE("hotspot: how a frame is left") {
     Code method;
     method.begin = 0x1000, method.end = 0x2000, method.frame_words = 6, method.complete = 0x20, method.kind = Kind::method;
@@ -266,9 +286,10 @@ TEST_CASE("hotspot: how a frame is left") {
     CHECK(same(rule_at(method, 0x1020).rule, {UNWIND_SP, 0, 6, -2, -1}));
     CHECK(rule_at(method, 0x1020).roughly);
     Code other = method;
-    other.kind = Kind::interpreter;
+    other.kind = Kind::interpreter, other.position = -7;
     CHECK(same(rule_at(other, 0x1000).rule, {UNWIND_FP, 0, 2, -2, -1}));
-    CHECK((rule_at(other, 0x1000).callers_sp == -1 && rule_at(other, 0x1000).function == -3));
+    CHECK((rule_at(other, 0x1000).callers_sp == -1 && rule_at(other, 0x1000).function == -3 &&
+           rule_at(other, 0x1000).position == -7));
     other.kind = Kind::frameless;
     CHECK(same(rule_at(other, 0x1800).rule, unwind::kNoFrame));
     other.kind = Kind::routine;
@@ -304,7 +325,7 @@ TEST_CASE("hotspot: tables that lack something say what") {
     Made cut;
     cut.memory.put<uint64_t>(kStructs, 0); // the table is empty
     CHECK(!cut.layout(why));
-    CHECK(why == "the virtual machine's tables don't have CodeCache: _heaps (JDK 9)");
+    CHECK(why == "the virtual machine's tables don't have CodeCache: _heaps");
     Made astray;
     astray.memory.put<uint64_t>(kStructs + kStride, 0xdead0000);
     CHECK(!astray.layout(why));
