@@ -132,9 +132,14 @@ std::optional<Runtime> examine_runtime(int pid, const symbols::Region &region, c
         out.language = known ? known->name : "JavaScript";
         if (v8->layout && kHostArch == Arch::x86_64) {
             out.functions = true;
-            out.how = format("its functions are shown, compiled and interpreted ones, with the lines where they begin, by {} "
-                             "symbols that it has for debuggers; those that a compiler has inlined aren't",
-                             v8->told);
+            out.how = format(
+                "its functions are shown, compiled and interpreted ones, with {}, by {} symbols that it has for debuggers",
+                v8->layout->code ? "the lines that run and those that a compiler has inlined" : "the lines where they begin",
+                v8->told);
+            if (!v8->layout->code)
+                out.how += format("; the lines that run, and those that a compiler has inlined, aren't: {}", v8->why_no_lines);
+            else if (!v8->sizes)
+                out.how += "; of baseline code the lines where they begin, as the sizes of bytecodes weren't found in it";
             return out;
         }
         why_not = v8->layout ? "V8's frames are known on x86-64 only" : v8->why;

@@ -21,13 +21,16 @@ constexpr uint64_t kLeast = 10;     // stacks, before a share says anything
 constexpr uint64_t kTolerated = 20; // one in so many may end early
 constexpr size_t kMostPlaces = 4;
 
+constexpr std::string_view kNode =
+    "on x86-64 functions are shown, with lines, of a node that has v8dbg_ symbols (doctor -p PID says so) and is run without a "
+    "flag; "
+    "of others node --perf-basic-prof --interpreted-frames-native-stack tells the names, of the interpreted ones too";
+
 constexpr RuntimeAdvice kRuntimes[] = {
     {"libjvm.so", true, "Java",
      "java -XX:+PreserveFramePointer keeps frame pointers; profile --jvm-perfmap asks for the names of functions (JDK 17)"},
-    {"node", true, "node",
-     "node --perf-basic-prof --interpreted-frames-native-stack tells the names of functions, the interpreted ones too"},
-    {"libnode.so", false, "node",
-     "node --perf-basic-prof --interpreted-frames-native-stack tells the names of functions, the interpreted ones too"},
+    {"node", true, "node", kNode},
+    {"libnode.so", false, "node", kNode},
     {"python3", false, "Python",
      "python3 -X perf (3.12) has a frame for each function of Python; a Python compiled with -fno-omit-frame-pointer "
      "-mno-omit-leaf-frame-pointer lets them be walked"},

@@ -217,7 +217,7 @@ const hotspot::Method &JavaCode::method(Machine &machine, Memory &memory, uint64
     return at->second;
 }
 
-JavaFrames::Frame JavaCode::frame_of(Memory &memory, const hotspot::Method &method, std::optional<uint32_t> bytecode) {
+InlinedFrames::Frame JavaCode::frame_of(Memory &memory, const hotspot::Method &method, std::optional<uint32_t> bytecode) {
     return {frames_.text(method.name), frames_.text(method.file), bytecode ? hotspot::line_of(memory, method, *bytecode) : 0};
 }
 
@@ -239,7 +239,7 @@ void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> funct
     struct Found {
         FrameLocation *place;
         const hotspot::Code *code;
-        JavaFrames::Entry entry;
+        InlinedFrames::Entry entry;
     };
     std::vector<Found> found;
     Reading reading(pid);
@@ -248,7 +248,7 @@ void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> funct
             places[function.frame].file_offset = number;
     for (FrameLocation &place : places) {
         const uint64_t pc = place.address, at = pc - (place.caller ? 1 : 0);
-        if (JavaFrames::is_number(place.file_offset) || !holds(*machine, at)) continue;
+        if (frames_.is_number(place.file_offset) || !holds(*machine, at)) continue;
         const uint64_t layer = machine->code.layer_at(at, t_ns);
         if (const auto known = machine->places.find(pc); known != machine->places.end() && known->second.layer == layer) {
             if (known->second.number != 0) place.file_offset = known->second.number;
@@ -281,7 +281,7 @@ void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> funct
         const uint64_t layer = *one.entry.layer;
         const bool whole = !one.entry.frames.empty() &&
                            std::none_of(one.entry.frames.begin(), one.entry.frames.end(),
-                                        [&](const JavaFrames::Frame &frame) { return frame.name == frames_.text(""); });
+                                        [&](const InlinedFrames::Frame &frame) { return frame.name == frames_.text(""); });
         const uint64_t number = whole ? frames_.number(std::move(one.entry)) : 0;
         machine->places[one.place->address] = {layer, number};
         if (number != 0) one.place->file_offset = number;

@@ -18,7 +18,7 @@
 
 #include "programs/languages/hotspot/code.h"
 #include "programs/languages/runtime.h"
-#include "programs/processes/java_frames.h"
+#include "programs/processes/inlined_frames.h"
 #include "programs/processes/of_files.h"
 #include "programs/processes/process_table.h"
 #include "programs/unwind/walk.h"
@@ -54,7 +54,7 @@ class JavaCode {
     /// frames()'s, where more is known than whose code it is. `functions` are of the interpreter's frames, as the walk found
     /// them. What was sampled at `t_ns` should be told soon after: what has been freed meanwhile has no lines.
     void expand(uint32_t pid, std::span<const unwind::FrameFunction> functions, uint64_t t_ns, std::span<FrameLocation> places);
-    [[nodiscard]] const JavaFrames &frames() const { return frames_; }
+    [[nodiscard]] const InlinedFrames &frames() const { return frames_; }
 
     /// What was read: one sentence a process.
     [[nodiscard]] std::vector<std::string> learnt() const;
@@ -91,8 +91,8 @@ class JavaCode {
     class Reading;
     [[nodiscard]] const languages::hotspot::Method &method(Machine &machine, languages::Memory &memory, uint64_t address);
     [[nodiscard]] uint64_t interpreted(Machine &machine, Reading &reading, const unwind::FrameFunction &function);
-    [[nodiscard]] JavaFrames::Frame frame_of(languages::Memory &memory, const languages::hotspot::Method &method,
-                                             std::optional<uint32_t> bytecode);
+    [[nodiscard]] InlinedFrames::Frame frame_of(languages::Memory &memory, const languages::hotspot::Method &method,
+                                                std::optional<uint32_t> bytecode);
     [[nodiscard]] static bool holds(const Machine &machine, uint64_t address);
     [[nodiscard]] const Machine *known(uint32_t pid) const;
     [[nodiscard]] Machine *living(uint32_t pid);
@@ -100,7 +100,7 @@ class JavaCode {
     ProcessTable &table_;
     OfFiles<languages::Interpreter> files_;          ///< HotSpot's
     std::unordered_map<uint32_t, Machine> machines_; ///< by pid
-    JavaFrames frames_;
+    InlinedFrames frames_{1ull << 40};               ///< numbers of CompiledCode's layers are below
 };
 
 } // namespace rawbpf::inline v0::processes

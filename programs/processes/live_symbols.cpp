@@ -220,7 +220,6 @@ std::optional<uint64_t> LiveSymbols::begin_of(uint32_t module_id, const Module &
 }
 
 std::optional<ScriptFrame> LiveSymbols::in_script(uint64_t offset) {
-    if (auto its = js_ ? js_->frame(offset) : std::nullopt) return its;
     return scripts_ ? std::optional(scripts_->frame(offset)) : std::nullopt;
 }
 
@@ -268,8 +267,8 @@ void LiveSymbols::done_with(uint32_t module_id) {
 }
 
 std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64_t address, uint64_t layer) {
-    if (JavaFrames::is_number(layer)) {
-        const JavaFrames::Entry *entry = java_ ? java_->frames().find(layer) : nullptr;
+    if (java_ && java_->frames().is_number(layer)) {
+        const InlinedFrames::Entry *entry = java_->frames().find(layer);
         if (!entry || !entry->layer) return std::nullopt; // in_made_code() names it
         layer = *entry->layer;
     }
@@ -288,7 +287,8 @@ std::optional<symbols::CompiledName> LiveSymbols::in_memory(uint32_t pid, uint64
 }
 
 std::vector<SourceFrame> LiveSymbols::in_made_code(uint64_t layer) {
-    return java_ && JavaFrames::is_number(layer) ? java_->frames().source(layer) : std::vector<SourceFrame>();
+    auto its = js_ ? js_->frames().source(layer) : std::vector<SourceFrame>();
+    return !its.empty() || !java_ ? its : java_->frames().source(layer);
 }
 
 } // namespace rawbpf::inline v0::processes

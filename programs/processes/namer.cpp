@@ -142,8 +142,8 @@ void Namer::name_user(uint32_t place) {
     if (detail_.any() && at.module != kNone && modules_[at.module].kind == ModuleKind::file)
         add_source(into, *frame, at.caller,
                    source_.in_source(at.module, modules_[at.module], at.file_offset - (at.caller ? 1 : 0)), detail_);
-    if (at.module != kNone &&
-        modules_[at.module].kind == ModuleKind::anonymous) // whoever made the code has said it: it costs nothing
+    const ModuleKind kind = at.module == kNone ? ModuleKind::file : modules_[at.module].kind;
+    if (kind == ModuleKind::anonymous || kind == ModuleKind::script) // whoever made the code has said it: it costs nothing
         add_source(into, *frame, at.caller, source_.in_made_code(at.file_offset), {true, true});
     into.frame = std::move(frame);
     into.begins = begins;

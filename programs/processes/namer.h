@@ -31,7 +31,8 @@ class SymbolSource {
     virtual std::optional<symbols::CompiledName> in_memory(uint32_t pid, uint64_t address, uint64_t layer) = 0;
     /// What an interpreter runs, of a module of kind script.
     virtual std::optional<ScriptFrame> in_script(uint64_t /*offset*/) { return std::nullopt; }
-    /// What else is known of such an address: lines and inlined functions, as in_source() has them; empty: nothing.
+    /// What else is known of such an address, or of a module of kind script: lines and inlined functions, as in_source() has
+    /// them; empty: nothing.
     virtual std::vector<SourceFrame> in_made_code(uint64_t /*layer*/) { return {}; }
     /// The module's build-id, empty when it has none or can't be read.
     virtual std::string build_id(uint32_t module_id, const Module &module) = 0;

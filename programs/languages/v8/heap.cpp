@@ -48,7 +48,6 @@ bool Heap::is_string(uint64_t object) {
     return its && *its < layout_.first_nonstring;
 }
 
-/// Where an object is that was moved a moment ago.
 uint64_t Heap::moved(uint64_t object) {
     const auto map = field(object, layout_.map);
     return map && !is_pointer(*map) && *map % sizeof(uint64_t) == 0 && *map != 0 ? *map + 1 : object;
@@ -67,6 +66,12 @@ std::optional<Shared> Heap::shared(uint64_t function) {
     const auto its = out ? type(moved(function)) : std::nullopt;
     const bool right = its && *its >= layout_.first_function && *its <= layout_.last_function && is(out->at, layout_.shared_type);
     return right ? out : std::nullopt;
+}
+
+std::optional<Shared> Heap::shared_info(uint64_t word) {
+    if (!is_pointer(word) || !is(word, layout_.shared_type)) return std::nullopt;
+    const auto name = field(word, layout_.name_or_scope), script = field(word, layout_.script);
+    return name && script ? std::optional(Shared{word, *name, *script}) : std::nullopt;
 }
 
 std::optional<Function> Heap::function(const Shared &shared) {
@@ -210,6 +215,11 @@ std::optional<std::string> Heap::text(uint64_t string) {
     return symbols::within_bound(out);
 }
 
+uint32_t Heap::length(uint64_t string) {
+    if (!is_string(string)) return 0;
+    return memory_.word32(string - 1 + static_cast<uint64_t>(layout_.string_length)).value_or(0);
+}
+
 std::optional<std::vector<uint32_t>> Heap::line_ends(uint64_t script, uint64_t source) {
     std::vector<uint32_t> out;
     const auto known = field(script, layout_.line_ends);
@@ -243,6 +253,12 @@ uint32_t line_of(const std::vector<uint32_t> &line_ends, int32_t position) {
     if (position < 0) return 0;
     const auto at = std::lower_bound(line_ends.begin(), line_ends.end(), static_cast<uint32_t>(position));
     return static_cast<uint32_t>(at - line_ends.begin()) + 1;
+}
+
+uint32_t column_of(const std::vector<uint32_t> &line_ends, int32_t position) {
+    const uint32_t line = line_of(line_ends, position);
+    if (line == 0) return 0;
+    return static_cast<uint32_t>(position) - (line == 1 ? 0 : line_ends[line - 2] + 1) + 1;
 }
 
 } // namespace rawbpf::inline v0::languages::v8

@@ -48,6 +48,8 @@ class Heap {
     [[nodiscard]] std::optional<Shared> shared(uint64_t function);
     /// The same words without a look at types: they are to be compared with those of a function that is known.
     [[nodiscard]] std::optional<Shared> supposed(uint64_t function);
+    /// Of a word that may be a SharedFunctionInfo, likewise.
+    [[nodiscard]] std::optional<Shared> shared_info(uint64_t word);
     /// nullopt: its parts aren't what they should be.
     [[nodiscard]] std::optional<Function> function(const Shared &shared);
     /// The name of a Script; empty: it has none.
@@ -58,6 +60,18 @@ class Heap {
     /// Text as UTF-8; a name is on one line, and not longer than symbols::kLongestName. nullopt: it is no string, or lies
     /// elsewhere.
     [[nodiscard]] std::optional<std::string> text(uint64_t string);
+    /// How many characters it has; 0: none, or it can't be read.
+    [[nodiscard]] uint32_t length(uint64_t string);
+
+    /// A word of an object; nullopt: it can't be read.
+    [[nodiscard]] std::optional<uint64_t> field(uint64_t object, int32_t offset) {
+        return memory_.word(object - 1 + static_cast<uint64_t>(int64_t{offset}));
+    }
+    /// What an object's map says of its type.
+    [[nodiscard]] std::optional<int32_t> type(uint64_t object);
+    [[nodiscard]] bool is(uint64_t object, int32_t type);
+    /// Where an object is that was moved a moment ago, or is still.
+    [[nodiscard]] uint64_t moved(uint64_t object);
 
   private:
     struct Flat { // a string's characters, where they lie in one piece
@@ -65,12 +79,6 @@ class Heap {
         uint32_t length;
         bool one_byte;
     };
-    [[nodiscard]] std::optional<uint64_t> field(uint64_t object, int32_t offset) {
-        return memory_.word(object - 1 + static_cast<uint64_t>(int64_t{offset}));
-    }
-    [[nodiscard]] uint64_t moved(uint64_t object);
-    [[nodiscard]] std::optional<int32_t> type(uint64_t object);
-    [[nodiscard]] bool is(uint64_t object, int32_t type);
     [[nodiscard]] bool is_string(uint64_t object);
     [[nodiscard]] std::optional<Flat> flat(uint64_t string);
     [[nodiscard]] bool append(uint64_t string, std::string &to, int depth);
@@ -82,5 +90,7 @@ class Heap {
 
 /// The number of the line, from 1, that a position lies in. PURE.
 [[nodiscard]] uint32_t line_of(const std::vector<uint32_t> &line_ends, int32_t position);
+/// And where in it, from 1. PURE.
+[[nodiscard]] uint32_t column_of(const std::vector<uint32_t> &line_ends, int32_t position);
 
 } // namespace rawbpf::inline v0::languages::v8

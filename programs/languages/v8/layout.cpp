@@ -67,6 +67,39 @@ class Numbers {
     std::string &why_;
 };
 
+std::optional<CodeLayout> code_layout_of(const Symbols &symbols, std::string &why) {
+    CodeLayout out;
+    Numbers numbers(symbols, why);
+    bool all = numbers.take(out.bytecodes, "off_fp_bytecode_array") && numbers.take(out.offset, "off_fp_bytecode_offset") &&
+               numbers.field(out.bytecodes_data, {"BytecodeArray__data"}) &&
+               numbers.type(out.bytecodes_type, "BytecodeArray__BYTECODE_ARRAY_TYPE") &&
+               numbers.type(out.bytes_type, "ByteArray__BYTE_ARRAY_TYPE");
+    const auto optional = [&](std::string_view name) {
+        const auto at = symbols.find(name);
+        return at == symbols.end() ? std::nullopt : std::optional(at->second);
+    };
+    out.trusted_bytes_type = optional("type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE").value_or(out.bytes_type);
+    out.code_type = optional("type_InstructionStream__INSTRUCTION_STREAM_TYPE");
+    out.container_type = optional("type_CodeDataContainer__CODE_DATA_CONTAINER_TYPE");
+    constexpr std::string_view kCodeType = "InstructionStream__INSTRUCTION_STREAM_TYPE";
+    if (out.code_type)
+        all = all && numbers.field(out.begin, {"InstructionStream__instruction_start"});
+    else
+        all = all &&
+              (out.container_type ? numbers.field(out.begin, {"Code__instruction_start"}) : numbers.type(out.begin, kCodeType));
+    if (!all) return std::nullopt;
+    std::string unneeded;
+    int32_t size = 0;
+    if (Numbers(symbols, unneeded).field(size, {"Code__instruction_size"})) out.code_size = size;
+    constexpr int32_t kMostOffset = 4096;
+    for (const int32_t offset : {-out.bytecodes, -out.offset, out.bytecodes_data, out.begin, size})
+        if (offset < 0 || offset > kMostOffset) {
+            why = format("a field's offset is {}, which makes no sense", offset);
+            return std::nullopt;
+        }
+    return out;
+}
+
 std::optional<Layout> layout_of(const Symbols &symbols, std::string &why) {
     Layout out;
     Numbers numbers(symbols, why);
@@ -135,6 +168,12 @@ std::optional<File> recognise(const elf::Elf &file, Bytes bytes) {
     out.code = executable_segments(file);
     out.told = symbols.size();
     out.layout = layout_of(symbols, out.why);
+    if (!out.layout) return out;
+    out.layout->code = code_layout_of(symbols, out.why_no_lines);
+    for (const elf::Segment &segment : file.segments()) // with what is only read
+        if (!out.sizes && out.layout->code && segment.type == PT_LOAD && (segment.flags & PF_W) == 0 &&
+            segment.offset <= bytes.size() && segment.file_size <= bytes.size() - segment.offset)
+            out.sizes = BytecodeSizes::find(bytes.subspan(segment.offset, segment.file_size));
     return out;
 }
 

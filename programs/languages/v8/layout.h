@@ -15,9 +15,25 @@
 #include <string>
 #include <vector>
 
+#include "programs/languages/v8/positions.h"
 #include "runtime/elf/elf.h"
 
 namespace rawbpf::inline v0::languages::v8 {
+
+/// What leads from a frame to the place in the source that runs (code.h).
+struct CodeLayout {
+    // A frame's words, as bytes from its frame pointer: of the interpreter's.
+    int32_t bytecodes = 0, offset = 0; ///< its BytecodeArray; where in that it is
+    // Bytes from an object's beginning.
+    int32_t bytecodes_data = 0;
+    int32_t begin = 0;                ///< of an object with machine code: that
+    std::optional<int32_t> code_size; ///< of what tells of it: a number of four bytes
+    // Instance types.
+    int32_t bytecodes_type = 0;
+    int32_t bytes_type = 0, trusted_bytes_type = 0; ///< arrays of bytes; before V8 12 there is one kind
+    std::optional<int32_t> code_type;               ///< of what has machine code in it; before V8 11 that isn't told,
+    std::optional<int32_t> container_type;          ///< but of an object that it then has a pointer to
+};
 
 struct Layout {
     // A frame's words, as bytes from its frame pointer.
@@ -39,14 +55,17 @@ struct Layout {
     int32_t cons = 0, sliced = 0, thin = 0, external = 0; ///< representations; 0 is the characters themselves
     // Of a ScopeInfo, in words behind its map.
     int32_t scope_locals = 0, scope_first = 0; ///< how many variables lie in the context; where what has no fixed place begins
+    std::optional<CodeLayout> code{};          ///< nullopt: the file doesn't tell of it
 };
 
 /// A file that has V8 in it, or says so.
 struct File {
     std::vector<elf::Segment> code; ///< its executable parts
     std::optional<Layout> layout;
-    std::string why; ///< there is none: half a sentence
-    size_t told = 0; ///< symbols
+    std::string why;                    ///< there is none: half a sentence
+    std::string why_no_lines;           ///< Layout::code is missing: half a sentence
+    std::optional<BytecodeSizes> sizes; ///< nullopt: not found
+    size_t told = 0;                    ///< symbols
 };
 
 /// nullopt: it isn't one. PURE.

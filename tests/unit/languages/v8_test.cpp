@@ -1,6 +1,7 @@
 // V8's heap, made in the test's own memory: as it is, lying, cut, leading in circles.
 #include "programs/languages/v8/heap.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -375,4 +376,39 @@ TEST_CASE("v8: a file tells where everything lies, whatever its fields' types ar
     other.symbols({{"main", SmallElf::kText, 4}}, SHT_DYNSYM);
     const std::vector<std::byte> image = other.finish();
     CHECK(!v8::recognise(*elf::Elf::parse(image, "other"), image));
+}
+
+TEST_CASE("v8: a file tells what leads to the lines that run, in both ways; or what it doesn't tell is said") {
+    const std::vector<std::pair<std::string, int32_t>> both = {{"off_fp_bytecode_array", -32},
+                                                               {"off_fp_bytecode_offset", -40},
+                                                               {"class_BytecodeArray__data__uintptr_t", 54},
+                                                               {"type_BytecodeArray__BYTECODE_ARRAY_TYPE", 191},
+                                                               {"type_ByteArray__BYTE_ARRAY_TYPE", 190}};
+    auto apart = both, inside = both;
+    apart.insert(apart.end(), {{"type_InstructionStream__INSTRUCTION_STREAM_TYPE", 252},
+                               {"class_InstructionStream__instruction_start__uintptr_t", 32},
+                               {"type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", 196},
+                               {"class_Code__instruction_size__int", 56}});
+    inside.insert(inside.end(),
+                  {{"type_CodeDataContainer__CODE_DATA_CONTAINER_TYPE", 241}, {"class_Code__instruction_start__uintptr_t", 128}});
+    const auto newer = recognised(apart), older = recognised(inside);
+    REQUIRE((newer->layout->code && older->layout->code));
+    const CodeLayout &a = *newer->layout->code, &b = *older->layout->code;
+    CHECK((a.code_type == 252 && a.begin == 32 && a.code_size == 56 && a.bytes_type == 190 && a.trusted_bytes_type == 196));
+    CHECK((!b.code_type && b.container_type == 241 && b.begin == 128 && !b.code_size && b.trusted_bytes_type == 190));
+    CHECK((a.bytecodes == -32 && a.offset == -40 && a.bytecodes_data == 54 && a.bytecodes_type == 191));
+    CHECK((newer->why_no_lines.empty() && !newer->sizes)); // such a file has no sizes of bytecodes
+    const auto without = recognised({});
+    CHECK(
+        (without->layout && !without->layout->code && without->why_no_lines.find("off_fp_bytecode_array") != std::string::npos));
+    CHECK(recognised(both)->why_no_lines.find("INSTRUCTION_STREAM") != std::string::npos);
+    for (const auto &[name, value] : apart) {
+        if (name.starts_with("type_Trusted") || name.starts_with("class_Code")) continue;
+        auto less = apart;
+        less.erase(std::find(less.begin(), less.end(), std::pair(name, value)));
+        CAPTURE(name);
+        CHECK((recognised(less)->layout && !recognised(less)->layout->code));
+    }
+    inside.push_back({"class_BytecodeArray__data__uintptr_t", 1 << 20});
+    CHECK(recognised(inside)->why_no_lines.find("no sense") != std::string::npos);
 }

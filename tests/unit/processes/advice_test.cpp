@@ -25,8 +25,8 @@ TEST_CASE("advice: what a runtime wrote, by the files that its process has mappe
     for (const Case &one :
          {Case{"/usr/lib/jvm/java-17/lib/server/libjvm.so", "Java", "-XX:+PreserveFramePointer"},
           Case{"/usr/bin/node", "node", "--interpreted-frames-native-stack"},
-          Case{"/usr/lib/libnode.so.115", "node", "--perf-basic-prof"}, Case{"/usr/bin/python3.12", "Python", "-X perf"},
-          Case{"/usr/lib/libpython3.13.so.1.0", "Python", "-X perf"},
+          Case{"/usr/lib/libnode.so.115", "node", "of a node that has v8dbg_ symbols"},
+          Case{"/usr/bin/python3.12", "Python", "-X perf"}, Case{"/usr/lib/libpython3.13.so.1.0", "Python", "-X perf"},
           Case{"/usr/lib/php/20220829/opcache.so", "PHP", "opcache.jit=disable"}, Case{"/usr/bin/ruby3.3", "Ruby", "--yjit-perf"},
           Case{"/usr/lib/libruby-3.3.so.3.3", "Ruby", "--yjit-perf"},
           Case{"/usr/share/dotnet/libcoreclr.so", ".NET", "DOTNET_PerfMapEnabled=1"},
