@@ -94,7 +94,8 @@ inline constexpr Option kBacklogOption{
     .kind = OptionKind::text,
     .argument = "SIZE",
     .help = "the most memory for events that come faster than rawbpf can write them and therefore wait: 64M, 2G; at least 1M. By "
-            "default an eighth of the memory of the machine or of the container"};
+            "default an eighth of the memory of the machine or of the container. Names of interpreters' functions may take 16 "
+            "MiB more"};
 /// It in bytes, or the default that its help states. Errors: invalid_argument.
 [[nodiscard]] Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog);
 /// --ring in bytes, a power of two; 0: it isn't given. Errors: invalid_argument, for a size that is none.

@@ -75,7 +75,8 @@ class Run {
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following().unwind(tracer_->generic_object(), options_.tracer.unwind.memory, *program));
         TRY(following().walk_scripts(tracer_->generic_object(), options_.language_view));
-        tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); });
+        tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); },
+                            [this](Bytes record) { following().scripts().lost_code(record); });
         const std::vector<std::string> &labels = options_.tracer.labels;
         if (!labels.empty()) TRY(following().labels().start(tracer_->generic_object(), labels));
         if (following().unwinds() && !options_.observed.workload.empty()) following().prepare(options_.observed.workload);

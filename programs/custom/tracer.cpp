@@ -20,7 +20,7 @@
 #include "programs/custom/program.h"
 #include "programs/labels/choice.h"
 #include "programs/languages/choice.h"
-#include "programs/languages/layout.h"
+#include "programs/languages/records.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -71,11 +71,6 @@ bool jumps_through(const ProgramSpec &program, size_t map) {
 
 // Where rawbpf puts a generic program: an array that nobody has filled already.
 bool is_open_array(const MapSpec &map) { return map.type == BPF_MAP_TYPE_PROG_ARRAY && map.slots.empty(); }
-
-/// LANGUAGE_IS_..., of a record that tells of interpreters; 0: it is a trace.
-uint32_t language_of(Bytes record) {
-    return record.size() < sizeof(RecordHead) ? 0 : language_record(load<RecordHead>(record.data()));
-}
 
 bool is_at_function(Attachment attachment) {
     switch (attachment) {
@@ -141,7 +136,7 @@ struct CustomTracer::State {
     uint64_t sample_hz = 0;
     bool foreign = false, wants_guard = false, is_guarded = false;
     std::optional<UnwindProgramOptions> unwind;
-    std::function<void(Bytes)> tell_codes;
+    std::function<void(Bytes)> take_code, lost_code; ///< the latter in whichever thread moves traces
     std::string no_languages;
     std::vector<std::string> steps, notes, pins, directories;
     uint64_t malformed = 0;
@@ -232,9 +227,11 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     }
     std::vector<RingBuffer> rings;
     rings.push_back(TRY(RingBuffer::open(traces->fd(), traces->max_entries())));
-    ring = std::make_unique<RingReader>(std::move(rings), options.backlog, [this](Bytes record) {
-        if (language_of(record) == 0) __atomic_fetch_add(&backlog_full, 1, __ATOMIC_RELAXED);
-    });
+    const auto refused = [this](Bytes record) {
+        if (is_language_code(record) && lost_code) lost_code(record);
+        if (language_record(record) == 0) __atomic_fetch_add(&backlog_full, 1, __ATOMIC_RELAXED);
+    };
+    ring = std::make_unique<RingReader>(std::move(rings), options.backlog, refused, is_language_code);
     thread = options.thread;
     for (const Program &program : object.programs)
         if (program.name.starts_with("custom__generic"))
@@ -356,7 +353,11 @@ int CustomTracer::generic_program_fd(ProgramKind kind) const {
 }
 LoadedObject &CustomTracer::generic_object() { return state_->object; }
 const UnwindProgramOptions *CustomTracer::unwinds() const { return state_->unwind ? &*state_->unwind : nullptr; }
-void CustomTracer::tell_codes(std::function<void(std::span<const std::byte>)> take) { state_->tell_codes = std::move(take); }
+void CustomTracer::tell_codes(std::function<void(std::span<const std::byte>)> take,
+                              std::function<void(std::span<const std::byte>)> lost) {
+    state_->take_code = std::move(take);
+    state_->lost_code = std::move(lost);
+}
 const std::string &CustomTracer::no_languages() const { return state_->no_languages; }
 int CustomTracer::context_map_fd() const {
     state_->wants_guard = true;
@@ -479,8 +480,8 @@ uint64_t CustomTracer::oldest_ns() const {
 size_t CustomTracer::poll(const Reporter &report, size_t limit) {
     return state_->ring->read(
         [&](Bytes record) {
-            if (const uint32_t kind = language_of(record); kind != 0) {
-                if (kind == LANGUAGE_IS_CODE && state_->tell_codes) state_->tell_codes(record);
+            if (const uint32_t kind = language_record(record); kind != 0) {
+                if (kind == LANGUAGE_IS_CODE && state_->take_code) state_->take_code(record);
                 return;
             }
             if (const std::optional<CustomTrace> trace = parse_trace(record))

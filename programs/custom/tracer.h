@@ -102,8 +102,9 @@ class CustomTracer {
     /// Where they walk by what is in unwind_processes and its like, so that whole stacks can be had: what they were made with;
     /// else nullptr.
     [[nodiscard]] const UnwindProgramOptions *unwinds() const;
-    /// Who takes what interpreters' frames are called: records of their own.
-    void tell_codes(std::function<void(std::span<const std::byte>)> take);
+    /// Who takes what interpreters' frames are called: records of their own. And who is told of those that were lost, in
+    /// whichever thread moves traces.
+    void tell_codes(std::function<void(std::span<const std::byte>)> take, std::function<void(std::span<const std::byte>)> lost);
     /// Why their frames aren't walked, though CustomOptions::languages asks for it: a sentence; empty: they are.
     [[nodiscard]] const std::string &no_languages() const;
     /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.

@@ -24,7 +24,8 @@
 //
 // A number stands for a code object and for what it says (its address, name, file, line, table), so an address that is used again
 // has another one. The first time that a number comes up, the program sends what it stands for, in a record of its own
-// (LanguageCode): a process that has ended by the time that anybody looks still has its names.
+// (LanguageCode): a process that has ended by the time that anybody looks still has its names. Where that record was lost on its
+// way, user space takes the number out of language_codes and counts `again`: the next time that it comes up it is sent again.
 #pragma once
 
 #include <linux/types.h>
@@ -138,6 +139,8 @@ struct LanguageProcess {
     __u16 state_next, state_thread; ///< where in a thread state the next one is, and the thread: its pointer less `thread_less`
     __u16 thread_less;
     __u32 tables; ///< LANGUAGE_TABLE_...
+    __u32 again;  ///< the same in all: what CPUs remember to have been sent isn't believed any more when it has changed
+    __u32 unused;
 };
 
 /// A record: what a number stands for. The bytes of `table` that there are end it.
@@ -166,7 +169,7 @@ struct LanguageFrames {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(LanguageProcess) == 192 && sizeof(LanguageCode) % 8 == 0);
+static_assert(sizeof(LanguageProcess) == 200 && sizeof(LanguageCode) % 8 == 0);
 static_assert((LANGUAGE_LEARN | LANGUAGE_BY_THREAD | LANGUAGE_COPIED | LANGUAGE_OWNER | LANGUAGE_LINES | LANGUAGE_BASE |
                LANGUAGE_MARK_FAR | LANGUAGE_NEAR | LANGUAGE_SEVERAL | LANGUAGE_ROOMS | LANGUAGE_CALLERS | LANGUAGE_CODE_HOP |
                LANGUAGE_OWNER_TABLE) == 0x1fff); // 13 flags fill 13 bits: none has another's

@@ -167,6 +167,17 @@ void LanguageWalk::take_state(Code &f, const Slot &zero, Label none) const {
     f.store<uint32_t>(zero, 0);
 }
 
+// What this CPU remembers to have been sent is forgotten where user space has asked for some of it again. r1, r2 are gone.
+void LanguageWalk::forget_codes(Code &f) const {
+    const Label remembers = f.label("remembers");
+    f.load<uint32_t>(r1, STATE(process.again));
+    f.load<uint32_t>(r2, STATE(again));
+    f.jump_if(r1 == r2, remembers);
+    f.store<uint32_t>(STATE(again), r1);
+    for (size_t i = 0; i < LANGUAGE_RECENT; ++i) f.store<uint64_t>(language_state(offsetof(LanguageState, recent) + i * 8), 0);
+    f.bind(remembers);
+}
+
 // A code's record begins as the tool's own does, by `head`: 48 bytes to STATE(code.head).
 void LanguageWalk::begin_codes(Code &f, const std::function<void()> &head) const {
     head();
@@ -183,6 +194,7 @@ void LanguageWalk::list(Code &f, const Slot &pid, const Slot &state, const Rings
         f.load<uint64_t>(r1, r7 + runtime(static_cast<int64_t>(i)));
         f.store<uint64_t>(STATE(process) + runtime(static_cast<int64_t>(i)), r1);
     }
+    forget_codes(f);
     f.store<uint64_t>(STATE(words), 0); // and `sent`
     if (numbers_) f.store<uint64_t>(STATE(frames.number), 0);
     f.load<uint32_t>(r1, pid);

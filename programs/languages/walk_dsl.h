@@ -77,6 +77,7 @@ class LanguageWalk {
 
   private:
     void take_state(Code &f, const Slot &zero, Label none) const;
+    void forget_codes(Code &f) const;
     void begin_codes(Code &f, const std::function<void()> &head) const;
     void list(Code &f, const Slot &pid, const Slot &state, const Rings &rings, Label listed);
     void find_state(Code &f, const Apart &apart, Label none) const;

@@ -30,7 +30,7 @@ struct LanguageState {
     uint64_t window_at;                             // the address of the window's bytes; 0: it has one frame
     uint64_t window[(LANGUAGE_NEIGHBOURS + LANGUAGE_WINDOW) / 8 + 1]; // a word more, which the verifier takes to be reachable
     uint64_t object[LANGUAGE_CODE_BYTES / 8 + 1];                     // a code object, likewise
-    uint32_t which, unused;                                           // of the CPU's
+    uint32_t which, again;                                            // of the CPU's; LanguageProcess::again of `recent`
     LanguageFrames frames;
     uint64_t recent[LANGUAGE_RECENT]; // numbers; looking for one here costs a tenth of the map's lookup
     LanguageCode code;

@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 
 #include "programs/languages/memory.h"
+#include "programs/languages/records.h"
 #include "programs/languages/thread_pointer.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -32,6 +33,8 @@ constexpr uint32_t kJudged = 40;           // stacks, before what was learnt is 
 constexpr size_t kMostSearched = 4096;     // stacks, for the function that evaluates
 constexpr uint32_t kSoonest = 8;           // of them, before it may be dropped
 constexpr size_t kMostFunctions = 1 << 17; // that are kept, of all processes
+constexpr size_t kMostLost = 1 << 16;      // codes that are asked for at once
+constexpr uint64_t kAskAgainNs = 100'000'000;
 constexpr size_t kMostPositions = 1 << 20;
 
 bool lies_in(const FrameLocation &place, const std::vector<Interpreter::Range> &ranges) {
@@ -44,6 +47,7 @@ bool lies_in(const FrameLocation &place, const std::vector<Interpreter::Range> &
 
 bool Scripts::start(LoadedObject &object) {
     processes_map_ = object.find_map("language_processes");
+    codes_map_ = object.find_map("language_codes");
     return on();
 }
 
@@ -103,6 +107,7 @@ void Scripts::put(uint32_t pid, const Process &process) {
     } else {
         value.flags = LANGUAGE_LEARN | LANGUAGE_BY_THREAD;
     }
+    value.again = again_;
     sys::Because why("how this interpreter's frames are found");
     (void)processes_map_->put(pid, value); // without room its stacks are native ones
 }
@@ -135,8 +140,34 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
         build.why = pages.error().message(); // it ended, and what was missing before says more
 }
 
+void Scripts::lost_code(Bytes record) {
+    const auto code = language_code_of(record);
+    if (!code) return;
+    sys::Locked here(lost_lock_);
+    if (lost_codes_.size() < kMostLost) lost_codes_.push_back(*code);
+}
+
+/// The program sends a code's record once. One that was lost, as there was no room for it, or came while it couldn't be read, is
+/// sent again the next time that the code is on a stack.
+void Scripts::ask_again(uint64_t now_ns) {
+    if (!codes_map_ || now_ns < asked_ns_ + kAskAgainNs) return;
+    std::vector<uint64_t> codes;
+    {
+        sys::Locked here(lost_lock_);
+        codes.swap(lost_codes_);
+    }
+    if (codes.empty()) return;
+    asked_ns_ = now_ns;
+    sys::Because why("names of functions were lost on their way: they are to be sent again");
+    for (const uint64_t code : codes) (void)codes_map_->erase(&code); // others may have taken its place: then it isn't in it
+    ++again_;
+    for (const auto &[pid, process] : processes_) put(pid, process);
+}
+
 void Scripts::look(uint64_t now_ns) {
-    if (!on() || now_ns < look_ns_) return;
+    if (!on()) return;
+    ask_again(now_ns);
+    if (now_ns < look_ns_) return;
     look_ns_ = now_ns + kFirstLookNs;
     for (auto &[pid, process] : processes_) {
         Build &build = builds_.at(process.module);
@@ -230,17 +261,18 @@ bool Scripts::judge(uint32_t module, Build &build, Merged how) {
 
 bool Scripts::take_code(Bytes record) {
     constexpr size_t kHead = offsetof(LanguageCode, table);
-    if (!on() || record.size() < sizeof(RecordHead)) return false;
-    const auto head = load<RecordHead>(record.data());
-    if (language_record(head) != LANGUAGE_IS_CODE) return false;
+    if (!on() || !is_language_code(record)) return false;
     if (record.size() < kHead || functions_.size() >= kMostFunctions) return true;
     LanguageCode code{};
     std::memcpy(&code, record.data(), kHead);
     const size_t table = std::min<size_t>(code.table_bytes, record.size() - kHead);
-    const auto process = processes_.find(head.pid);
+    const auto process = processes_.find(load<RecordHead>(record.data()).pid);
     if (process == processes_.end()) return true;
     const Build &build = builds_.at(process->second.module);
-    if (!build.layout) return true;
+    if (!build.layout) { // what it was learnt to be was refuted meanwhile
+        lost_code(record);
+        return true;
+    }
     functions_[code.id] = build.file.runtime->function(code, record.subspan(kHead, table), *build.layout);
     return true;
 }

@@ -26,6 +26,7 @@
 #include "programs/processes/process_table.h"
 #include "programs/processes/script_frame.h"
 #include "runtime/kernel/loader.h"
+#include "runtime/sys/ticker.h"
 
 namespace rawbpf::inline v0::processes {
 
@@ -57,6 +58,8 @@ class Scripts {
     /// Whether a record is a code's (LanguageCode), and then takes it.
     bool take_code(Bytes record);
 
+    /// The same, of one that was lost on its way: it will be sent again. From any thread.
+    void lost_code(Bytes record);
     /// A stack with frames of a language (`words`, as layout.h has them; may be empty). `native`: leaf first. In their place:
     /// both, merged.
     void merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns, std::vector<FrameLocation> &native);
@@ -95,6 +98,7 @@ class Scripts {
         int searches = 0;     ///< for these
         uint64_t searched_ns = 0;
     };
+    void ask_again(uint64_t now_ns);
     struct List { ///< of a thread's frames, of which it has several
         uint64_t ends;
         std::vector<languages::ListFrame> frames;
@@ -122,7 +126,11 @@ class Scripts {
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
 
     ProcessTable &table_;
-    Map *processes_map_ = nullptr;
+    Map *processes_map_ = nullptr, *codes_map_ = nullptr;
+    sys::Lock lost_lock_;
+    std::vector<uint64_t> lost_codes_; // numbers of codes
+    uint32_t again_ = 0;               // how often they were asked for
+    uint64_t asked_ns_ = 0;
     uint64_t look_ns_ = 0; // the next time
     ScriptView view_ = ScriptView::both;
     OfFiles<Build> builds_;                                       // interpreters'

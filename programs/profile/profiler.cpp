@@ -17,6 +17,7 @@
 #include <memory>
 #include <utility>
 
+#include "programs/languages/records.h"
 #include "programs/processes/following.h"
 #include "programs/processes/request_labels.h"
 #include "programs/profile/capture.h"
@@ -110,15 +111,18 @@ class Run {
         pids_ = object_.find_map("profile_pids");
         program_ = object_.find_program("profile");
         if (!program_) return fail(Errc::internal, "no program profile");
-        reader_ = std::make_unique<RingReader>(TRY(open_rings(object_, loaded.program)), options_.backlog,
-                                               [this](Bytes record) { count_left(record); });
+        reader_ = std::make_unique<RingReader>(
+            TRY(open_rings(object_, loaded.program)), options_.backlog, [this](Bytes record) { count_left(record); },
+            is_language_code);
         rings_.emplace(*reader_);
         return {};
     }
 
     // In whichever thread moves records. A code's is no sample.
     void count_left(Bytes record) {
-        if (record.size() < sizeof(RecordHead) || language_record(load<RecordHead>(record.data())) == 0)
+        if (is_language_code(record))
+            following_.scripts().lost_code(record);
+        else
             __atomic_fetch_add(&backlog_full_, 1, __ATOMIC_RELAXED);
     }
 
@@ -216,6 +220,7 @@ class Run {
         TRY(following_.tick([this] { (void)read(); }));
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
+        counting_.lost(__atomic_load_n(&backlog_full_, __ATOMIC_RELAXED));
         TRY(counting_.tick(now, table_.remaps() + labels_.changes()));
         TRY(deliverer_.flush(now));
         if (options_.max_cpu > 0) TRY(keep_within_budget(now));

@@ -20,6 +20,9 @@
 // A record may still be in its ring when its count is read. In the current map the difference is taken next time; the counts of
 // an old map wait in early_ for their record, the next one with that key: the stack is the same.
 //
+// A record that was lost between the ring and here (a full backlog) was perhaps the first of its kind, and the program won't send
+// another. So a while after such a loss the map is changed as well, and the counts of the old one wait in early_.
+//
 // Counting pays when stacks repeat. Where two of three samples of the last thousand were new (a compiler: each process is), the
 // outer map is emptied, and the program sends everything, without computing keys, for some seconds; then it is tried again.
 //
@@ -163,7 +166,9 @@ Result<void> StackCounts::judge(uint64_t now_ns) {
 
 Result<void> StackCounts::tick(uint64_t now_ns, uint64_t remaps) {
     if (!outer_) return {};
-    if (remaps != std::exchange(remaps_, remaps)) TRY(start_anew());
+    const bool again = lost_ != asked_ && now_ns - asked_ns_ >= kSecond; // not at each tick while there is no room
+    if (again) asked_ = lost_, asked_ns_ = now_ns;
+    if (remaps != std::exchange(remaps_, remaps) || again) TRY(start_anew());
     if (!current_) {
         if (now_ns < resume_ns_) return {};
         repeats_ = records_ = 0;

@@ -42,6 +42,9 @@ class StackCounts {
     /// Takes what was counted, about once a second; makes room; stops for a while when nearly all stacks are new. Starts anew
     /// when `remaps` (ProcessTable::remaps()) has changed: addresses mean something else.
     [[nodiscard]] Result<void> tick(uint64_t now_ns, uint64_t remaps);
+    /// So many records have been lost behind the program until now. One that was the first of its kind won't come again: tick()
+    /// starts anew, so that the next of its kind is sent, and has the counts of those before it.
+    void lost(uint64_t records) { lost_ = records; }
     /// What was met means something else from here on: takes what was counted and forgets all of it. Every stack's next sample is
     /// sent again. Waits until no CPU counts in the old map any more: some milliseconds.
     [[nodiscard]] Result<void> start_anew();
@@ -52,7 +55,7 @@ class StackCounts {
     [[nodiscard]] uint64_t counted() const { return counted_; }
     /// How often it stopped for a while because stacks didn't repeat.
     [[nodiscard]] uint64_t pauses() const { return pauses_; }
-    /// After finish(): samples counted whose record never came. Always 0, but for a mistake of ours.
+    /// After finish(): samples counted whose record never came, as it was lost.
     [[nodiscard]] uint64_t unknown() const;
 
   private:
@@ -79,6 +82,7 @@ class StackCounts {
     uint64_t counted_ = 0, pauses_ = 0, remaps_ = 0;
     uint64_t repeats_ = 0, records_ = 0; // since they were last judged
     uint64_t read_ns_ = 0, resume_ns_ = 0, pause_ns_ = 0;
+    uint64_t lost_ = 0, asked_ = 0, asked_ns_ = 0; // records; so many of them were asked for again, and when
 };
 
 } // namespace rawbpf::inline v0::session

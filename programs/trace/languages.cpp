@@ -4,23 +4,17 @@
 #include <cstddef>
 #include <cstring>
 
-#include "programs/languages/layout.h"
+#include "programs/languages/records.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
 
 constexpr size_t kMostThreads = 4096; // then those that have ended are forgotten, with all others
 
-uint32_t kind_of(Bytes record) {
-    return record.size() < sizeof(RecordHead) ? 0 : language_record(load<RecordHead>(record.data()));
-}
-
 } // namespace
 
-bool Languages::is_one(Bytes record) { return kind_of(record) != 0; }
-
 bool Languages::take(Bytes record) {
-    const uint32_t kind = kind_of(record);
+    const uint32_t kind = language_record(record);
     if (kind == LANGUAGE_IS_CODE && codes) codes(record);
     if (kind == LANGUAGE_IS_FRAMES && record.size() >= offsetof(LanguageFrames, words)) {
         if (frames_.size() >= kMostThreads) frames_.clear();

@@ -15,9 +15,7 @@ namespace rawbpf::inline v0::trace {
 class Languages {
   public:
     std::function<void(Bytes)> codes; ///< takes what frames are called; may be empty
-    /// Whether a record tells of interpreters, and is no event.
-    [[nodiscard]] static bool is_one(Bytes record);
-    /// The same, and takes it.
+    /// Takes a record that tells of interpreters; false: it is none.
     bool take(Bytes record);
     /// What came in front of that event; good until the next record. Empty: nothing did.
     [[nodiscard]] std::span<const uint64_t> of(const Event &event) const;

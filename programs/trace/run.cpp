@@ -111,7 +111,8 @@ class Run {
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following().unwind(tracer_->object(), options_.tracer.unwind.memory, *program));
         TRY(following().walk_scripts(tracer_->object(), options_.language_view));
-        tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); });
+        tracer_->tell_codes([this](Bytes record) { (void)following().scripts().take_code(record); },
+                            [this](Bytes record) { following().scripts().lost_code(record); });
         const std::vector<std::string> &workload = options_.observed.workload;
         if (!workload.empty()) following().symbols().set_owner(session_.owner());
         const int child = session_.child();

@@ -31,7 +31,11 @@ void StackCounts::add(const Event &event) {
     processes::InternedSample sample = names_.locate(event);
     sample.labels = names_.labels_of(event);
     last_ns_ = sample.t_ns;
-    counts_.met(event.key(), &sample);
+    // Its interpreter's frames are missing: none of its kind is counted as this one is.
+    if (event.language_number() != 0 && event.language.empty())
+        ++cut_;
+    else
+        counts_.met(event.key(), &sample);
     take(sample, 1);
 }
 
@@ -47,6 +51,7 @@ void StackCounts::take_counted(const processes::InternedSample &sample, uint64_t
 }
 
 Result<void> StackCounts::tick(uint64_t now_ns) {
+    if (tracer_) counts_.lost(tracer_->backlog_full() + cut_);
     if (live_) TRY(counts_.tick(now_ns, live_->following().table().remaps() + live_->following().labels().changes()));
     if (!names_.full()) return {};
     TRY(counts_.start_anew()); // its samples are numbers of the tree

@@ -40,7 +40,7 @@ class StackCounts {
     void finish(Ledger ledger);
     /// Events counted in the kernel.
     [[nodiscard]] uint64_t counted() const { return counts_.counted(); }
-    /// Those of them whose first one never came: it was left out when somebody asked a second time to stop.
+    /// Those of them whose first one never came: it was lost, or left out when somebody asked a second time to stop.
     [[nodiscard]] uint64_t unknown() const { return counts_.unknown(); }
     [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
 
@@ -57,6 +57,7 @@ class StackCounts {
     session::StackCounts counts_;
     processes::CountTable table_;
     uint64_t last_ns_ = 0, unreadable_ = 0;
+    uint64_t cut_ = 0; // events whose interpreter's frames were lost
 };
 
 } // namespace rawbpf::inline v0::trace

@@ -2,7 +2,8 @@
 // Chunks are allocated without being touched, so a chunk that holds little costs only the pages that it uses.
 //
 // When the limit is reached, the newest records are refused, and the oldest are kept: the records have no gap up to the first
-// one that is missing, as in a full ring.
+// one that is missing, as in a full ring. What lies beyond the limit has room for what is needed alone: the rest of a chunk there
+// is nobody else's.
 #include "runtime/events/backlog.h"
 
 #include <algorithm>
@@ -33,13 +34,13 @@ bool Backlog::Chunk::next(Bytes &record) {
     return true;
 }
 
-bool Backlog::add_chunk(size_t record_bytes) {
+bool Backlog::add_chunk(size_t record_bytes, uint64_t most) {
     const size_t capacity = std::max(kChunkBytes, record_bytes);
     if (spare_.capacity_ >= capacity) {
         chunks_.push_back(std::exchange(spare_, {}));
         return true;
     }
-    if (bound_.used + capacity > bound_.most) return false;
+    if (bound_.used + capacity > most) return false;
     Chunk chunk;
     chunk.bytes_.reset(static_cast<std::byte *>(std::malloc(capacity)));
     if (!chunk.bytes_) return false;
@@ -50,13 +51,22 @@ bool Backlog::add_chunk(size_t record_bytes) {
 }
 
 bool Backlog::push(Bytes record) {
+    const bool fits = place(record, bound_.most);
+    refused_ += !fits;
+    return fits;
+}
+
+bool Backlog::push_needed(Bytes record) {
+    const bool fits = place(record, bound_.most + bound_.beyond);
+    refused_ -= fits;
+    return fits;
+}
+
+bool Backlog::place(Bytes record, uint64_t most) {
+    if (bound_.used > most) return false;
     const size_t bytes = whole(record.size());
-    if (chunks_.empty() || chunks_.back().capacity_ - chunks_.back().end_ < bytes) {
-        if (record.size() > UINT32_MAX || !add_chunk(bytes)) {
-            ++refused_;
-            return false;
-        }
-    }
+    if (chunks_.empty() || chunks_.back().capacity_ - chunks_.back().end_ < bytes)
+        if (record.size() > UINT32_MAX || !add_chunk(bytes, most)) return false;
     Chunk &last = chunks_.back();
     std::byte *to = last.bytes_.get() + last.end_;
     const auto length = static_cast<uint32_t>(record.size());

@@ -24,6 +24,7 @@ class Backlog {
     struct Bound {
         uint64_t most = 0;
         uint64_t used = 0;
+        uint64_t beyond = 0; ///< more than `most`, for push_needed()
     };
     /// Records in memory of their own.
     class Chunk {
@@ -50,6 +51,8 @@ class Backlog {
 
     /// Copies a record behind the others. False: it doesn't fit within the bound (or the machine has no memory), and is counted.
     bool push(Bytes record);
+    /// For one that push() has just refused, and that others need: also beyond the bound. True: it isn't counted any more.
+    bool push_needed(Bytes record);
     /// Takes the oldest chunk out; one without memory where there is none. To be given back.
     [[nodiscard]] Chunk take();
     void give_back(Chunk chunk);
@@ -61,7 +64,8 @@ class Backlog {
     static constexpr size_t kChunkBytes = 256 << 10; ///< the bound is worth at least this much
 
   private:
-    [[nodiscard]] bool add_chunk(size_t record_bytes);
+    [[nodiscard]] bool place(Bytes record, uint64_t most);
+    [[nodiscard]] bool add_chunk(size_t record_bytes, uint64_t most);
 
     Bound &bound_;
     std::deque<Chunk> chunks_;

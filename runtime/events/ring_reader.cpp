@@ -30,7 +30,9 @@ constexpr uint32_t kQuietTicks = 16; // then the thread rests
 
 } // namespace
 
-RingReader::RingReader(std::vector<RingBuffer> rings, uint64_t backlog, Refused refused) : refused_(std::move(refused)) {
+RingReader::RingReader(std::vector<RingBuffer> rings, uint64_t backlog, Refused refused, Needed needed)
+    : refused_(std::move(refused)), needed_(std::move(needed)) {
+    bound_.beyond = needed_ ? kNeededBytes : 0;
     bound_.most = std::max<uint64_t>(backlog, 2 * Backlog::kChunkBytes * rings.size());
     lanes_.reserve(rings.size());
     size_t least = SIZE_MAX;
@@ -55,7 +57,9 @@ void RingReader::stop() {
 size_t RingReader::move_some(Lane &lane) {
     return lane.ring.consume(
         [&](Bytes record) {
-            if (!lane.backlog.push(record) && refused_) refused_(record);
+            if (lane.backlog.push(record)) return;
+            if (needed_ && needed_(record) && lane.backlog.push_needed(record)) return;
+            if (refused_) refused_(record);
         },
         kAtOnce);
 }

@@ -25,10 +25,14 @@ class RingReader {
   public:
     /// Is shown each record that the backlog had no room for, whichever thread comes upon it; one at a time. Must be short.
     using Refused = std::function<void(Bytes)>;
+    /// Says of a record that it would be refused whether others need it, as the names of their functions: then there is more
+    /// room, kNeededBytes. Likewise.
+    using Needed = std::function<bool(Bytes)>;
+    static constexpr uint64_t kNeededBytes = 16 << 20;
 
     /// `rings`: each by itself is in order. `backlog`: bytes at most, of all of them together; at least a chunk of each is
     /// granted.
-    RingReader(std::vector<RingBuffer> rings, uint64_t backlog, Refused refused);
+    RingReader(std::vector<RingBuffer> rings, uint64_t backlog, Refused refused, Needed needed = {});
     ~RingReader();
     RingReader(const RingReader &) = delete;
     RingReader &operator=(const RingReader &) = delete;
@@ -72,6 +76,7 @@ class RingReader {
     Backlog::Bound bound_;
     std::vector<Lane> lanes_;
     Refused refused_;
+    Needed needed_;
     std::atomic<bool> sleeps_{false}; ///< the caller does, and the kernel wakes it
     uint64_t tick_ns_ = 0;
     uint32_t quiet_ = 0; ///< ticks in a row in which there was nothing to do

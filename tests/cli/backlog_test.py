@@ -115,3 +115,86 @@ def custom_has_all_of_a_burst():
     program = burst()
     r = good("custom", f"{program}:leaf", "--arg", "0", "-f", "folded", "-o", path("burst.folded"), "--", program, "150000")
     assert re.search(r"shown +150,000", r.err) and re.search(r"lost +0 ", r.err), r.err
+
+
+# Functions of one body, each with a long table of lines: what the program sends of one that it meets is 16 KB.
+MANY = r"""
+import os, sys, time
+
+body = "def f():\n" + "    x = 0; y = 1\n" * 1500 + "    os.getpriority(which, 0)\n"
+made = compile(body, "many.py", "exec").co_consts[0]
+functions = []
+for i in range(1500):
+    function = type(lambda: 0)(made.replace(co_name=f"f{i}", co_qualname=f"f{i}"), globals())
+    functions.append(function)
+
+def wait_for(name):
+    while not os.path.exists(name): rest(3)
+
+def warm():
+    os.getpriority(which, 0)
+
+def rest(depth):
+    rest(depth - 1) if depth else (time.sleep(0.002), warm())
+
+which = 0
+wait_for(sys.argv[1] + ".fill")
+for i in range(60000): os.getpriority(0, 0)
+for function in functions: function()
+open(sys.argv[1] + ".filled", "w").close()
+which = 1
+wait_for(sys.argv[1] + ".again")
+which = 2
+for i, function in enumerate(functions):
+    function()
+    if i % 10 == 0: time.sleep(0.01)
+"""
+
+
+def of_python(event):
+    return [frame["symbol"] for frame in (event.get("stack") or {}).get("user") or [] if (frame["module"] or "").startswith("CPython")]
+
+
+def which(event):
+    return event["args"][0]["value"] if event["type"] == "call" else None
+
+
+@test
+def names_of_functions_survive_a_full_backlog():
+    python = "/usr/bin/python3"
+    if run(python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))", binary=None).code != 0:
+        raise Skip("the program takes CPython 3.11")
+    script, at = path("many.py"), path("many")
+    with open(script, "w") as file:
+        file.write(MANY)
+    for step in ("fill", "filled", "again"):
+        if os.path.exists(f"{at}.{step}"):
+            os.remove(f"{at}.{step}")
+    p = subprocess.Popen([RB, "trace", "syscall:getpriority", "--stack", "-f", "json", "--backlog", "1M", "--", python, script, at],
+                         stdout=subprocess.PIPE, stderr=open(path("many.err"), "w"), text=True)
+    lines, named = [], 0
+    while named < 20: # its layout is known
+        lines.append(json.loads(p.stdout.readline() or "{}"))
+        assert lines[-1], read("many.err")
+        named += "warm" in of_python(lines[-1])
+        if len(lines) > 20_000 or lines[-1]["type"] == "ledger":
+            raise Skip("interpreters' functions aren't shown here: " + read("many.err")[-400:])
+    touch = lambda step: open(f"{at}.{step}", "w").close()
+    touch("fill")
+    deadline = time.monotonic() + 60
+    while not os.path.exists(at + ".filled") and time.monotonic() < deadline: # nobody reads meanwhile
+        time.sleep(0.02)
+    calm = 0
+    for line in p.stdout:
+        lines.append(json.loads(line))
+        calm += '"warm"' in line and which(lines[-1]) == 1
+        if calm == 400: # what waited has been read, and a tick has passed
+            touch("again")
+    assert p.wait(timeout=60) == 0, read("many.err")
+    led = ledger_of(lines)
+    adds_up(led)
+    assert led["lost"]["backlog_full"] > 0, led
+    last = [of_python(event) for event in lines if which(event) == 2]
+    assert len(last) == 1500, (len(last), led)
+    wrong = [i for i, names in enumerate(last) if f"f{i}" not in names]
+    assert not wrong, (len(wrong), wrong[:5], last[wrong[0]])

@@ -77,6 +77,58 @@ TEST_CASE("backlog: the bound is held, what it refuses is counted, and is the ne
     CHECK(rest[rest.size() - 2] == numbered(taken - 1));
 }
 
+TEST_CASE("backlog: what others need has room beyond the bound, and that room is nobody else's") {
+    Backlog::Bound bound{2 * Backlog::kChunkBytes, 0, 2 * Backlog::kChunkBytes};
+    Backlog backlog(bound);
+    uint64_t taken = 0;
+    while (backlog.push(bytes_of(numbered(taken)))) ++taken;
+    CHECK(backlog.refused() == 1);
+    uint64_t needed = 0;
+    while (backlog.push_needed(bytes_of("needed"))) {
+        if (++needed == 1) CHECK(backlog.refused() == 0);
+        if (needed % 1000 == 0) CHECK_FALSE(backlog.push(bytes_of("other"))); // though its chunk has room
+        REQUIRE(bound.used <= bound.most + bound.beyond);
+    }
+    CHECK(needed * 16 > bound.beyond * 99 / 100);
+    CHECK_FALSE(backlog.push_needed(bytes_of("needed")));
+    const std::vector<std::string> all = all_of(backlog);
+    CHECK(all.size() == taken + needed);
+    CHECK(all.back() == "needed");
+    CHECK(bound.used <= bound.most);
+    CHECK(backlog.push(bytes_of("room again")));
+}
+
+TEST_CASE("ring reader: what others need isn't refused with the rest") {
+    FakeRing fake(sys::page_size());
+    std::vector<RingBuffer> rings;
+    rings.push_back(fake.reader());
+    size_t refused = 0, sent = 0, needed = 0, seen = 0;
+    const auto is_needed = [](Bytes record) { return text_of(record).starts_with("needed"); };
+    RingReader reader(
+        std::move(rings), 1,
+        [&](Bytes record) {
+            CHECK_FALSE(is_needed(record));
+            ++refused;
+        },
+        is_needed);
+    while (sent < 10'000) {
+        while (fake.put(sent % 10 == 0 ? "needed" + std::to_string(sent) : numbered(sent))) ++sent;
+        reader.stop();
+    }
+    CHECK(refused > 0);
+    std::string last;
+    while (reader.read([&](Bytes record) {
+        ++seen;
+        if (!is_needed(record)) return;
+        ++needed;
+        last = text_of(record);
+    }) > 0) {
+    }
+    CHECK(seen + refused == sent);
+    CHECK(needed == (sent + 9) / 10);
+    CHECK(last == "needed" + std::to_string((sent - 1) / 10 * 10));
+}
+
 TEST_CASE("ring reader: a caller that looks at one record in a while loses none that the backlog has room for") {
     FakeRing fake(sys::page_size());
     std::vector<RingBuffer> rings;

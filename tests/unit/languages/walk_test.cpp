@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "programs/capture/parse_record.h"
+#include "programs/languages/records.h"
 #include "programs/profile/profile_dsl.h"
 #include "programs/trace/languages.h"
 
@@ -65,6 +66,21 @@ TEST_CASE("languages: the walk's own records are no tool's") {
     CHECK(stack_bytes(head).all() == 0);
 }
 
+TEST_CASE("languages: a code's record says which number it explains, if it is whole") {
+    LanguageCode code{};
+    code.head.user_bytes = LANGUAGE_RECORD;
+    code.head.ending = LANGUAGE_IS_CODE;
+    code.id = 77;
+    const auto bytes = std::as_bytes(std::span(&code, 1));
+    CHECK(is_language_code(bytes));
+    CHECK(language_code_of(bytes) == 77);
+    CHECK(language_code_of(bytes.first(offsetof(LanguageCode, address))) == 77);
+    CHECK_FALSE(language_code_of(bytes.first(sizeof(RecordHead))));
+    CHECK_FALSE(is_language_code(bytes.first(sizeof(RecordHead) - 1)));
+    code.head.ending = LANGUAGE_IS_FRAMES;
+    CHECK_FALSE(language_code_of(bytes));
+}
+
 TEST_CASE("languages: frames in front of an event are that event's, or nobody's") {
     alignas(8) LanguageFrames frames{};
     frames.head.user_bytes = LANGUAGE_RECORD;
@@ -96,5 +112,5 @@ TEST_CASE("languages: frames in front of an event are that event's, or nobody's"
     CHECK(with(99).empty());
     frames.head.user_bytes = 0; // an event
     CHECK_FALSE(languages.take(bytes));
-    CHECK_FALSE(trace::Languages::is_one(bytes.first(8)));
+    CHECK(language_record(bytes.first(8)) == 0);
 }
