@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "programs/languages/records.h"
-
 namespace rawbpf::inline v0::trace {
 namespace {
 
@@ -15,7 +13,7 @@ constexpr size_t kMostThreads = 4096; // then those that have ended are forgotte
 
 bool Languages::take(Bytes record) {
     const uint32_t kind = language_record(record);
-    if (kind == LANGUAGE_IS_CODE && codes) codes(record);
+    if (kind == LANGUAGE_IS_CODE && codes_) codes_(record);
     if (kind == LANGUAGE_IS_FRAMES && record.size() >= offsetof(LanguageFrames, words)) {
         if (frames_.size() >= kMostThreads) frames_.clear();
         const Bytes numbers = record.subspan(offsetof(LanguageFrames, number));
@@ -24,6 +22,11 @@ bool Languages::take(Bytes record) {
         std::memcpy(to.data(), numbers.data(), to.size() * sizeof(uint64_t));
     }
     return kind != 0;
+}
+
+bool Languages::take_lost(Bytes record) const {
+    if (is_language_code(record) && lost_) lost_(record);
+    return language_record(record) != 0;
 }
 
 std::span<const uint64_t> Languages::of(const Event &event) const {

@@ -51,7 +51,7 @@ void StackCounts::take_counted(const processes::InternedSample &sample, uint64_t
 }
 
 Result<void> StackCounts::tick(uint64_t now_ns) {
-    if (tracer_) counts_.lost(tracer_->backlog_full() + cut_);
+    if (tracer_) counts_.lost(tracer_->refused() + cut_);
     if (live_) TRY(counts_.tick(now_ns, live_->following().table().remaps() + live_->following().labels().changes()));
     if (!names_.full()) return {};
     TRY(counts_.start_anew()); // its samples are numbers of the tree

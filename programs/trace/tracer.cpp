@@ -15,7 +15,6 @@
 #include "programs/capture/counting_dsl.h"
 #include "programs/labels/choice.h"
 #include "programs/languages/choice.h"
-#include "programs/languages/records.h"
 #include "programs/trace/choose_counting.h"
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
@@ -107,7 +106,6 @@ struct Tracer::State {
     std::optional<uint32_t> wait_ended_at; ///< the place, once (ends_wait())
     RunCost cost;
     Languages languages;
-    std::function<void(Bytes)> lost_code; ///< in whichever thread moves events
     std::string no_languages;
 
     Result<void> read_expressions();
@@ -274,10 +272,7 @@ Result<void> Tracer::State::load_programs() {
     if (const Map *events = object.find_map("trace_events")) {
         std::vector<RingBuffer> rings;
         rings.push_back(TRY(RingBuffer::open(events->fd(), events->max_entries())));
-        const auto refused = [this](Bytes record) {
-            if (is_language_code(record) && lost_code) lost_code(record);
-            count_lost(record, backlog_full);
-        };
+        const auto refused = [this](Bytes record) { count_lost(record, backlog_full); };
         ring = std::make_unique<RingReader>(std::move(rings), options.backlog, refused, is_language_code);
     }
     calls.resize(places.size());
@@ -404,7 +399,7 @@ Result<void> Tracer::State::attach_one(const Group &group, const Program &progra
 }
 
 void Tracer::State::count_lost(Bytes record, std::vector<uint64_t> &at) {
-    if (language_record(record) != 0) return;
+    if (languages.take_lost(record)) return;
     const uint32_t place = record.size() < sizeof(Header) ? UINT32_MAX : load<Header>(record.data()).place;
     if (place < at.size()) // what is malformed is nobody's, and the kernel writes no such thing
         __atomic_fetch_add(&at[place], 1, __ATOMIC_RELAXED);
@@ -472,14 +467,9 @@ const UnwindProgramOptions *Tracer::unwinds() const {
     return unwind ? &*unwind : nullptr;
 }
 void Tracer::tell_codes(std::function<void(Bytes)> take, std::function<void(Bytes)> lost) {
-    state_->languages.codes = std::move(take);
-    state_->lost_code = std::move(lost);
+    state_->languages.tell(std::move(take), std::move(lost));
 }
-uint64_t Tracer::backlog_full() const {
-    uint64_t sum = 0;
-    for (const uint64_t &of_place : state_->backlog_full) sum += __atomic_load_n(&of_place, __ATOMIC_RELAXED);
-    return sum;
-}
+uint64_t Tracer::refused() const { return state_->ring ? state_->ring->refused() : 0; }
 const std::string &Tracer::no_languages() const { return state_->no_languages; }
 const StackCountingOptions *Tracer::counting() const {
     const std::optional<StackCountingOptions> &counting = state_->options.program.counting;

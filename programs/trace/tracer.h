@@ -116,8 +116,8 @@ class Tracer {
     /// Who takes what interpreters' frames are called: LanguageCode records. And who is told of those that were lost, in
     /// whichever thread moves events.
     void tell_codes(std::function<void(Bytes)> take, std::function<void(Bytes)> lost);
-    /// Events that the backlog had no room for, so far.
-    [[nodiscard]] uint64_t backlog_full() const;
+    /// Records that the backlog had no room for, so far.
+    [[nodiscard]] uint64_t refused() const;
     /// Why interpreters' frames aren't walked, though they were wanted: a sentence for -v; empty: they are.
     [[nodiscard]] const std::string &no_languages() const;
     /// What counts equal stacks (TraceOptions::stack_counts): with StackCounts::start() it begins; else nullptr.

@@ -116,6 +116,13 @@ uint64_t RingReader::waiting() const {
     return sum;
 }
 
+uint64_t RingReader::refused() const {
+    sys::Locked here(lock_);
+    uint64_t sum = 0;
+    for (const Lane &lane : lanes_) sum += lane.backlog.refused();
+    return sum;
+}
+
 bool RingReader::may_sleep() {
     sys::Locked here(lock_);
     bool may = true;

@@ -51,6 +51,8 @@ class RingReader {
     [[nodiscard]] bool behind() const { return waiting() != 0; }
     /// How many.
     [[nodiscard]] uint64_t waiting() const;
+    /// How many the backlog had no room for.
+    [[nodiscard]] uint64_t refused() const;
     /// Gives everything that was read back to the kernel, which arms the wake-up by wake_fd(). False: there are records already.
     [[nodiscard]] bool may_sleep();
 

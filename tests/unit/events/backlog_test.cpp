@@ -116,6 +116,7 @@ TEST_CASE("ring reader: what others need isn't refused with the rest") {
         reader.stop();
     }
     CHECK(refused > 0);
+    CHECK(reader.refused() == refused);
     std::string last;
     while (reader.read([&](Bytes record) {
         ++seen;
