@@ -13,8 +13,8 @@ static functions, constants, types of a .cpp. So the files are read (a list of t
 batch with room where
 
   - no name that it declares for itself is declared there, or is called there, or is named as a type or constant there or in
-    the project's headers that it includes, and the other way round;
-  - all files have the same using-directives outside functions;
+    the project's headers that it includes, and the other way round, unless both say the same `using`;
+  - all files have the same using-directives outside functions (literals' aside);
   - all files ask to be optimised in the same way (`#pragma GCC optimize`, which counts until the batch's end);
   - no file defines macros before it includes (they would change what the others' headers say).
 
@@ -34,7 +34,7 @@ import re
 import sys
 
 BATCH = 16  # a change of a file compiles all of its batch again
-LARGE_BATCH = 32  # of a library with --rename: takes a tenth less again. (Tests say `using namespace`: the more headers stand before them, the more is ambiguous.)
+LARGE_BATCH = 48  # of a library with --rename: takes a tenth less again. (Tests say `using namespace`: the more headers stand before them, the more is ambiguous.)
 
 TOKEN = re.compile(r"""
     (?P<comment>//[^\n]*|/\*.*?\*/)
@@ -84,6 +84,7 @@ class File:
         self.root = root
         self.rename = rename
         self.own = set()      # names declared for this file alone
+        self.taken = {}       # of these, what `using a::b` and `using b = c` say, by name: two files may say the same
         self.called = set()   # names before a "(", "<", "{" or "::", and names with a capital letter: what could resolve differently
         self.heard = set()    # such names in the project's headers that it includes
         self.using = set()    # using-directives outside functions
@@ -123,13 +124,17 @@ class File:
                 if name:
                     self.macros.add(name.group(1))
                     # A macro that is defined before a header is meant for that header.
-                    self.alone |= not included or bool(re.search(r"^\s*#\s*include", text[found.end():], re.M))
+                    # A table (x.def) is the file's own text.
+                    table = r'(?!\s*"[^"]*\.def")' if self.rename else ""
+                    self.alone |= not included or bool(re.search(rf"^\s*#\s*include{table}", text[found.end():], re.M))
                 include = re.match(r'\s*#\s*include\s+(?:"([^"]+)"|(<[^>]+>))?', value)
                 if include:
                     included = True
                     header = self.header(include.group(1))
                     if header:
                         self.heard |= header.called | header.heard | (header.macros if self.rename else set())
+                        if header.path.endswith(".def"):
+                            self.heard |= header.words  # of whatever kind: its rows are a macro's
                     if not conditions and (include.group(2) or header and header.path.endswith(".h")):
                         self.first.append(include.group(2) or '"%s"' % os.path.relpath(header.path, self.root))
                     else:
@@ -138,6 +143,7 @@ class File:
                 tokens.append(value)
             elif kind in ("string", "raw", "number", "char"):
                 tokens.append("0")
+        self.words = {token for token in tokens if token[0].isalpha() or token[0] == "_"} if self.path.endswith(".def") else set()
         self.called |= self.uses(tokens)
         self.declares(tokens)
         return tokens
@@ -225,7 +231,8 @@ class File:
             # A function (TEST_CASE("...") is a macro's), a declaration of what is elsewhere, a specialisation.
             self.shared |= "(" in words and not words[0].isupper() or "extern" in words or words[:3] == ["template", "<", ">"]
         if words[:2] == ["using", "namespace"]:
-            self.using.add("".join(words[2:]))
+            if not self.rename or not words[-1].endswith("_literals"):  # only operator""sv and such come of it
+                self.using.add("".join(words[2:]))
             return
         while words[:1] == ["template"]:
             depth, end = 0, 1
@@ -239,10 +246,11 @@ class File:
         if not words:
             return
         if words[0] == "using":
-            if len(words) > 2 and words[2] == "=":
-                self.own.add(words[1])
-            elif len(words) > 1:
-                self.own.add(words[-1])  # using std::x
+            if len(words) > 1:
+                name = words[1] if len(words) > 2 and words[2] == "=" else words[-1]  # using std::x
+                self.own.add(name)
+                if self.rename:
+                    self.taken[name] = words
             return
         if words[0] in ("struct", "class", "enum", "union"):
             rest = [word for word in words[1:] if word not in ("class", "struct")]
@@ -264,10 +272,15 @@ class File:
                 before, name = (words[at - 1] if at else None), word
         if name is None or name in KEYWORDS or before in (None, "::"):
             return  # TEST_CASE("...") is a macro's
-        constant = "(" not in words and ("constexpr" in words or "const" in words or "constinit" in words)
+        constant = "(" not in words[:words.index("=")] if "=" in words else "(" not in words
+        constant &= "constexpr" in words or "const" in words or "constinit" in words
         if own or "static" in words or ("constexpr" in words) or ("extern" not in words and constant):
             self.own.add(name)
-            self.own.update(after for at, after in zip(words, words[1:]) if constant and at == "," and re.match("k[A-Z]", after))
+            depth = 0
+            for at, after in zip(words, words[1:]):
+                depth += (at in "([{") - (at in ")]}")
+                if constant and depth == 0 and at == "," and re.match("k[A-Z]", after):
+                    self.own.add(after)
 
     def fits(self, other):
         return not self.alone and not other.alone and self.optimized == other.optimized and self.leaves(other) and other.leaves(self)
@@ -275,7 +288,7 @@ class File:
     def leaves(self, other):
         """Does the other file mean the same beside this one?"""
         return (self.spread <= other.using and self.beside_headers.isdisjoint(other.heard_types) and
-                all(self.beside_text.isdisjoint(names) for names in (other.own, other.macros, other.called)))
+                all(self.taken.get(name) == other.taken.get(name, ()) for names in (other.own, other.macros, other.called) for name in self.beside_text & names))
 
     def renamed_beside(self, files):
         """The names that get another one in a batch with these."""
@@ -284,19 +297,24 @@ class File:
 
 
 def batches(files, count):
-    """The files in so many batches, each in the first that has room and that it fits into."""
+    """The files in so many batches, each in the first that has room and that it fits into; in a batch they stand in their order. With --rename
+    those that fit beside the fewest others choose first: where they came last, a dozen stayed alone, each with all headers for itself. (Tests keep
+    their order: beside their neighbours' headers less is ambiguous. So does what is optimised as a whole: its size is stated.)"""
+    fits = {file: {other for other in files if other is not file and file.fits(other)} for file in files}
     made = [[] for _ in range(count)]
     homeless = []
-    for file in files:
+    tests = sum(file.wrapped for file in files) * 2 > len(files)
+    for file in sorted(files, key=lambda file: len(fits[file])) if files[:1] and files[0].rename and not tests else files:
         for batch in made:
-            if len(batch) < (LARGE_BATCH if file.rename and not file.wrapped else BATCH) and all(file.fits(other) for other in batch):
+            if len(batch) < (LARGE_BATCH if file.rename and not file.wrapped else BATCH) and fits[file].issuperset(batch):
                 batch.append(file)
                 break
         else:
             homeless.append(file)
     if homeless:
         sys.exit("batches.py: no batch for %s: raise the number of batches" % " ".join(file.path for file in homeless))
-    return made
+    place = {file: number for number, file in enumerate(files)}
+    return [sorted(batch, key=place.get) for batch in made]
 
 
 def text_of(batch, root, output):
