@@ -2,6 +2,8 @@
 // memory of its own. g++ says so by a macro, clang before release 22 only by __has_feature.
 #pragma once
 
+#include <cstdlib>
+
 #if defined(__SANITIZE_ADDRESS__)
 #define RAWBPF_SANITIZED true
 #elif defined(__has_feature)
@@ -15,4 +17,10 @@
 
 namespace rawbpf::test {
 inline constexpr bool kSanitized = RAWBPF_SANITIZED;
+
+/// Is the machine emulated by qemu-user, where all takes ten times the time? Who runs the tests says so (unit_suite in ./dev). Of
+/// very many alike cases a test takes some there: that none of them does harm is seen by the sanitizers, and here only that this
+/// machine's code does the same.
+inline bool emulated() { return std::getenv("RAWBPF_TEST_EMULATED") != nullptr; }
+inline bool slow() { return kSanitized || emulated(); }
 } // namespace rawbpf::test

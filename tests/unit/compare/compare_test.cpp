@@ -208,7 +208,7 @@ TEST_CASE("compare: of 200 comparisons of like with like, 5 % at most cry wolf, 
     for (const size_t figures : {size_t{1}, size_t{6}}) {
         Times times;
         int wolves = 0, found = 0;
-        const int rounds = test::kSanitized ? 40 : 200;
+        const int rounds = test::slow() ? 40 : 200;
         for (int i = 0; i < rounds; ++i) {
             std::string a, b, slower;
             for (size_t f = 0; f < figures; ++f) {
@@ -230,6 +230,6 @@ TEST_CASE("compare: of 200 comparisons of like with like, 5 % at most cry wolf, 
         }
         CAPTURE(figures);
         CHECK(wolves * 20 <= rounds);
-        CHECK(found >= (test::kSanitized ? 1 : 18)); // of 4, of 20: what is there is still seen
+        CHECK(found >= (test::slow() ? 1 : 18)); // of 4, of 20: what is there is still seen
     }
 }

@@ -303,7 +303,7 @@ TEST_CASE("link: objects cut or changed anywhere are linked or refused") {
         ++(out ? linked : refused);
         if (out) CHECK(elf::Elf::parse(*out, "out.o"));
     };
-    const size_t every = test::kSanitized ? 3 : 1; // 17 s otherwise
+    const size_t every = test::slow() ? 3 : 1; // 17 s otherwise
     for (size_t cut = 0; cut < whole.size(); cut += every) look({whole.begin(), whole.begin() + static_cast<long>(cut)});
     for (size_t at = 0; at < whole.size(); at += every) {
         std::vector<std::byte> changed = whole;

@@ -14,6 +14,7 @@
 #include "programs/trace/view.h"
 #include "runtime/base/format.h"
 #include "tests/support/cut_recording.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -203,7 +204,7 @@ TEST_CASE("trace: a recording cut at any byte is shown up to there") {
 TEST_CASE("trace: any byte of a recording changed gives an error or a report, never worse") {
     const Machine machine;
     const std::string whole = machine.recording();
-    for (size_t at = 0; at < whole.size(); ++at)
+    for (size_t at = 0; at < whole.size(); at += test::emulated() ? 7 : 1)
         for (unsigned char value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
             std::string forged = whole;
             forged[at] = static_cast<char>(value);

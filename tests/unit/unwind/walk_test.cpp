@@ -308,7 +308,7 @@ TEST_CASE("unwind walk: the program's and user space's agree, whatever the table
         INFO(arch_info(machine.arch).name);
         Emulated with_loop(machine.arch, true), without(machine.arch, false);
         size_t endings[UNWIND_ENDINGS] = {}, frames = 0, walks = 0;
-        for (uint64_t world = 1; world <= (test::kSanitized ? 16 : 40); ++world) {
+        for (uint64_t world = 1; world <= (test::slow() ? 16 : 40); ++world) {
             Emulated &both = world % 4 == 0 ? without : with_loop;
             Random random(world);
             make_tables(both, random, world % 8 != 1);

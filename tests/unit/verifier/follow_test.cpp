@@ -84,8 +84,8 @@ TEST_CASE("follow: memory instead of a context, as exec calls programs") {
 }
 
 TEST_CASE("follow: the numbers of runs never leave what is known: random programs that are accepted") {
-    // With sanitizers, where each takes twenty times as long, a third of them.
-    const uint64_t programs = test::kSanitized ? 100 : 300;
+    // Where each takes ten or twenty times as long, a third of them.
+    const uint64_t programs = test::slow() ? 100 : 300;
     uint64_t runs = 0, compared = 0;
     for (uint64_t seed = 1; seed <= programs; ++seed) {
         const std::optional<ObjectSpec> spec = test::random_spec(seed);
