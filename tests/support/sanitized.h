@@ -19,7 +19,7 @@ namespace rawbpf::test {
 inline constexpr bool kSanitized = RAWBPF_SANITIZED;
 
 /// Is the machine emulated by qemu-user, where all takes ten times the time? Who runs the tests says so (unit_suite in ./dev). Of
-/// very many alike cases a test takes some there: that none of them does harm is seen by the sanitizers, and here only that this
+/// very many alike cases a test takes some there: all of them run where nothing is emulated, and here it is seen only that this
 /// machine's code does the same.
 inline bool emulated() { return std::getenv("RAWBPF_TEST_EMULATED") != nullptr; }
 inline bool slow() { return kSanitized || emulated(); }
