@@ -16,8 +16,6 @@
 #include "programs/labels/choice.h"
 #include "programs/languages/choice.h"
 #include "programs/trace/choose_counting.h"
-#include "programs/trace/decode.h"
-#include "programs/trace/kernel_offsets.h"
 #include "programs/trace/languages.h"
 #include "programs/unwind/kernel_members.h"
 #include "runtime/base/fail.h"
