@@ -93,7 +93,10 @@ class Reader {
         f_.read_user<uint64_t>(r6, r7 + 0);
         f_.jump_if(r6 == 0, all);
         f_.call(helper::probe_read_user, words_, 24, r6);
-        f_.jump_if(r0 != 0, all);
+        f_.if_(r0 != 0, [&] { // a map's address, and behind it a page that nobody has touched
+            f_.read_user<uint64_t>(r1, r6 + 0);
+            f_.store<uint64_t>(words_, r1);
+        });
         f_.load<uint64_t>(r6, words_);
         f_.load<uint64_t>(r1, words_ + 8);
         f_.load<uint64_t>(r2, words_ + 16);
