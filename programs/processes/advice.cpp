@@ -77,7 +77,8 @@ std::string_view by_reason(uint32_t reason) {
     case UNWIND_ENDED_NO_TABLE:
         return "--unwind-memory 256M makes room for more tables; warnings say which file couldn't be read";
     case UNWIND_ENDED_NO_REGS: return "a newer kernel tells a thread's registers (5.15)";
-    case UNWIND_ENDED_UNREADABLE: return ""; // nothing that a user could do
+    case UNWIND_ENDED_UNREADABLE:
+    case UNWIND_ENDED_FROZEN: return ""; // nothing that a user could do
     default:
         return "compiled with -fasynchronous-unwind-tables it has all its tables; if it was compiled with "
                "-fno-omit-frame-pointer, "

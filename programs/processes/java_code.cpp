@@ -226,7 +226,10 @@ uint64_t JavaCode::interpreted(Machine &machine, Reading &reading, const unwind:
     if (!memory) return 0;
     const hotspot::Method &its = method(machine, *memory, function.word);
     if (its.name.empty()) return 0;
-    return frames_.number({std::nullopt, {frame_of(*memory, its, its.bytecode_at(function.position))}});
+    // While the interpreter runs a method its place is in a register; it writes it into the frame when it calls. The register is
+    // anything else's in code that it calls, and then the address isn't in the method.
+    const auto running = its.bytecode_at(function.running);
+    return frames_.number({std::nullopt, {frame_of(*memory, its, running ? running : its.bytecode_at(function.position))}});
 }
 
 // Compiled code may be freed, and its memory used again, while its tables are read. Its number says whether it was still there
@@ -262,6 +265,7 @@ void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> funct
         if (!method) {
             const bool barrier = place.caller && hotspot::is_return_barrier(*memory, *code, pc);
             const uint64_t number = barrier ? frames_.number({std::nullopt, {{frames_.text(kFrozen), frames_.text(""), 0}}}) : 0;
+            if (number != 0) frozen_ = number;
             machine->places[pc] = {layer, number};
             if (number != 0) place.file_offset = number;
             continue;
@@ -286,6 +290,11 @@ void JavaCode::expand(uint32_t pid, std::span<const unwind::FrameFunction> funct
         machine->places[one.place->address] = {layer, number};
         if (number != 0) one.place->file_offset = number;
     }
+}
+
+bool JavaCode::lacks_callers(std::span<const FrameLocation> places) const {
+    return frozen_ != 0 &&
+           std::any_of(places.begin(), places.end(), [&](const FrameLocation &place) { return place.file_offset == frozen_; });
 }
 
 std::vector<std::string> JavaCode::learnt() const {

@@ -54,6 +54,8 @@ class JavaCode {
     /// frames()'s, where more is known than whose code it is. `functions` are of the interpreter's frames, as the walk found
     /// them. What was sampled at `t_ns` should be told soon after: what has been freed meanwhile has no lines.
     void expand(uint32_t pid, std::span<const unwind::FrameFunction> functions, uint64_t t_ns, std::span<FrameLocation> places);
+    /// Of a stack that expand() was given: whether it is a virtual thread's whose callers lie in Java's heap.
+    [[nodiscard]] bool lacks_callers(std::span<const FrameLocation> places) const;
     [[nodiscard]] const InlinedFrames &frames() const { return frames_; }
 
     /// What was read: one sentence a process.
@@ -101,6 +103,7 @@ class JavaCode {
     OfFiles<languages::Interpreter> files_;          ///< HotSpot's
     std::unordered_map<uint32_t, Machine> machines_; ///< by pid
     InlinedFrames frames_{1ull << 40};               ///< numbers of CompiledCode's layers are below
+    uint64_t frozen_ = 0; ///< frames_' number of what stands for callers in Java's heap; 0: there were none yet
 };
 
 } // namespace rawbpf::inline v0::processes

@@ -7,7 +7,8 @@ namespace rawbpf::inline v0::processes {
 namespace {
 
 constexpr std::string_view kEndings[UNWIND_ENDINGS] = {
-    "root", "no_process", "no_mapping", "no_table", "no_rule", "odd_rule", "unreadable", "stuck", "depth", "no_registers",
+    "root",       "no_process", "no_mapping", "no_table",     "no_rule",         "odd_rule",
+    "unreadable", "stuck",      "depth",      "no_registers", "callers_in_heap",
 };
 
 } // namespace

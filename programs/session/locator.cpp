@@ -61,7 +61,10 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
         out.unknown = false;
         if (place.module != module) unwinding_.used(user.pid, module = place.module, user.t_ns);
     }
-    if (processes::JavaCode *java = unwinding_.java()) java->expand(user.pid, user.functions, user.t_ns, places_);
+    if (processes::JavaCode *java = unwinding_.java()) {
+        java->expand(user.pid, user.functions, user.t_ns, places_);
+        if (out.ending == UNWIND_ENDED_ROOT && java->lacks_callers(places_)) out.ending = UNWIND_ENDED_FROZEN;
+    }
     if (processes::JsFunctions *js = unwinding_.js()) {
         bool any = false;
         for (const unwind::FrameFunction &function : user.functions) {

@@ -25,6 +25,7 @@ struct UnwindState {
     __u64 sp, fp;     ///< as they are in this frame
     __u64 lr;         ///< the link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
     __u64 di;         ///< x86_64's rdi, likewise
+    __u64 code;       ///< UnwindRegisters::code
     __u64 start, end; ///< the mapping of the frame before, in which most frames stay
     __u64 bias;       ///< its
     __u64 pages;      ///< its UnwindMapping's pages, page_count, kind, as they lie there
@@ -59,7 +60,8 @@ static_assert(offsetof(UnwindState, pc) == offsetof(UnwindRegisters, pc) &&
               offsetof(UnwindState, sp) == offsetof(UnwindRegisters, sp) &&
               offsetof(UnwindState, fp) == offsetof(UnwindRegisters, fp) &&
               offsetof(UnwindState, lr) == offsetof(UnwindRegisters, lr) &&
-              offsetof(UnwindState, di) == offsetof(UnwindRegisters, di));
+              offsetof(UnwindState, di) == offsetof(UnwindRegisters, di) &&
+              offsetof(UnwindState, code) == offsetof(UnwindRegisters, code));
 
 /// In a hole of a table: the frame pointer and the return address lie behind each other where the machine's frame pointers lead,
 /// if at all. (Numbers as x86_64 has them; unwind::Machine::record tells it of each.)

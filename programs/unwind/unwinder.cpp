@@ -119,6 +119,12 @@ struct Unwinder::Emit {
         first(offsetof(UnwindState, fp), machine.registers.fp, from_context);
         first(offsetof(UnwindState, lr), machine.registers.lr, from_context);
         if (machine.registers.di >= 0) first(offsetof(UnwindState, di), machine.registers.di, from_context);
+        if (u.options_.copies) {
+            if (from_context && machine.registers.code >= 0)
+                first(offsetof(UnwindState, code), machine.registers.code, true);
+            else
+                g.store<uint64_t>(at(offsetof(UnwindState, code)), 0);
+        }
         g.store<uint64_t>(at(offsetof(UnwindState, entered)), runtime(from_context ? 0 : 1));
         first(offsetof(UnwindState, pc), machine.registers.pc, from_context);
         g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);

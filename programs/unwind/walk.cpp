@@ -105,9 +105,14 @@ class StackWalk {
 
     void note_function(const ListedRule &listed) {
         if (listed.function == 0) return;
-        if (const auto word = read(fp_ + words(listed.function)))
-            out_.functions.push_back({static_cast<uint32_t>(out_.frames.size() - 1), *word,
-                                      listed.position == 0 ? 0 : read(fp_ + words(listed.position)).value_or(0)});
+        const auto word = read(fp_ + words(listed.function));
+        if (!word) return;
+        FrameFunction found{static_cast<uint32_t>(out_.frames.size() - 1), *word};
+        if (listed.position != 0) {
+            found.position = read(fp_ + words(listed.position)).value_or(0);
+            if (found.frame == 0) found.running = copy_.registers.code;
+        }
+        out_.functions.push_back(found);
     }
     uint32_t take_callers_sp(uint64_t at) {
         const auto sp = read(at);

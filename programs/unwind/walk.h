@@ -64,6 +64,7 @@ struct FrameFunction {
     uint64_t word;
     uint64_t position = 0; ///< what ListedRule::position led to; 0: unknown
     bool known = false;    ///< the word is no longer the stack's: whoever keeps the functions has given it a number
+    uint64_t running = 0;  ///< of a leaf that has such a place: UnwindRegisters::code, which may be where it is
 };
 
 /// A frame of code without a table.

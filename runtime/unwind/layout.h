@@ -109,6 +109,7 @@ struct UnwindRegisters {
         fp;        ///< the frame pointer in this frame
     __u64 lr;      ///< the link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
     __u64 di;      ///< x86_64's rdi, likewise
+    __u64 code;    ///< x86_64's r13 where the thread was interrupted in its own code: an interpreter's place in its code; else 0
 };
 
 /* Why a walk ended. */
@@ -122,7 +123,8 @@ struct UnwindRegisters {
 #define UNWIND_ENDED_STUCK 7      /* the next frame would not be further up the stack, or its address is 0 where it can't be */
 #define UNWIND_ENDED_DEPTH 8      /* the limit of frames */
 #define UNWIND_ENDED_NO_REGS 9    /* the thread's user registers couldn't be had */
-#define UNWIND_ENDINGS 10
+#define UNWIND_ENDED_FROZEN 10    /* a virtual thread's callers lie in Java's heap (said by user space) */
+#define UNWIND_ENDINGS 11
 #define UNWIND_TABLES 0x100 /* beside one of these: the stack was walked by tables; without it by bpf_get_stack */
 #define UNWIND_COPIED 0x200 /* beside one of these: the record goes on with UnwindRegisters and the stack's bytes */
 

@@ -30,6 +30,7 @@ inline constexpr int kRegisterPieces = 3;
 /// Registers that a walk goes on with: where they are, in bytes; -1: it isn't asked for.
 struct RegisterPlaces {
     int16_t pc, sp, fp, lr, di; ///< lr: x86_64's r10; di: x86_64's alone
+    int16_t code = -1;          ///< where Java's interpreter keeps the address of its bytecode: in a program's context only
 };
 
 struct Machine {
@@ -85,7 +86,7 @@ inline constexpr Machine kMachines[] = {
      .gos_fp = 0,
      .described_plt = true,
      .sigreturn = {"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9}, // mov rax, 15; syscall
-     .registers = {128, 152, 32, 56, 112},
+     .registers = {128, 152, 32, 56, 112, 16},
      .mode = 136, // cs
      .mode_shift = 0,
      .mode_mask = 3,

@@ -197,6 +197,7 @@ public class Chain {
 }
 '''
 SPIN = range(5, 9)  # its lines
+LOOP = range(6, 8)
 CALLERS_OF_SPIN = [("Chain$Inner.go", 14), ("Chain.c", 27), ("Chain.b", 23), ("Chain.a", 18), ("Chain.runs", 30), ("Chain.main", 36)]
 
 
@@ -230,6 +231,7 @@ def java_frames_are_those_that_the_virtual_machine_tells():
             # It stops where the compiler lets it, seldom in spin(); its leaf may be at another line than the call.
             assert told[1:] == CALLERS_OF_SPIN[len(CALLERS_OF_SPIN) + 1 - len(told):] and (flags != ["-Xint"] or len(told) == 7), (bin, flags, told)
             right = total = 0
+            at = collections.Counter()  # lines of the leaf
             for line in r.out.splitlines():
                 sample = json.loads(line)
                 java = [f for f in sample.get("user", []) if (f["symbol"] or "").startswith("Chain")] if sample["type"] == "sample" else []
@@ -243,6 +245,9 @@ def java_frames_are_those_that_the_virtual_machine_tells():
                 assert sum(f.get("inlined", False) for f in java) >= inlined, (bin, flags, java)
                 assert inlined or not any(f.get("inlined") for f in java), (bin, flags, java)
                 right += 1
+                at[java[0]["line"]] += not sample["kernel"]
+            # An interpreted method that runs itself is where the thread's register says, in the loop, not where it began or made a call.
+            assert flags != ["-Xint"] or all(at[line] > 0.2 * right for line in LOOP) and sum(at[line] for line in LOOP) > 0.9 * sum(at.values()), (bin, at)
             assert total > 30 and right > 0.95 * total, (bin, flags, right, total, r.out[-3000:])
 
 
@@ -306,18 +311,29 @@ def java_virtual_threads_are_whole_or_say_what_is_missing():
     for bin, how in itertools.product(machines, ("runs", "sleeps")):
         with Program(bin, "Virtual", VIRTUAL, "-XX:CompileCommand=dontinline,Virtual::*", arguments=[how]) as p:
             time.sleep(1)
-            r = good("profile", "-F", "199", "-d", "1", "-q", "-f", "folded", "-p", p.pid)
-        stacks = [line for line in r.out.splitlines() if "Virtual.spin" in line]
-        count = sum(int(line.rsplit(" ", 1)[1]) for line in stacks)
-        whole = [line for line in stacks if re.match(r"[^;]*;(clone|\[libc)", line) and "ForkJoinWorkerThread.run" in line]
-        assert count > 20, (bin, how, count, r.out)
-        assert sum(int(line.rsplit(" ", 1)[1]) for line in whole) > 0.95 * count, (bin, how, count, stacks)
-        for line in whole:
-            depth = line.count(";Virtual.deep")
-            if how == "runs":
-                assert depth == 6 and "Continuation.enter" in line and "heap" not in line, line
-            else:
-                assert (depth == 6) != ("Continuation.run;[callers in Java's heap];Virtual.deep" in line), line
+            r = good("profile", "-F", "199", "-d", "1", "-f", "json", "-p", p.pid)
+        objects = [json.loads(line) for line in r.out.splitlines()]
+        ends, cuts = collections.Counter(), 0
+        for sample in objects:
+            if sample["type"] != "sample":
+                continue
+            cuts += sample.get("user_end") == "callers_in_heap"
+            if not any(f["symbol"] == "Virtual.spin" for f in sample["user"]):
+                continue
+            end, stack = sample["user_end"], ";".join(f["symbol"] or "" for f in reversed(sample["user"]))
+            ends[end] += 1
+            if end not in ("root", "callers_in_heap"):
+                continue
+            assert "ForkJoinWorkerThread.run" in stack and "/libc.so" in sample["user"][-1]["module"], (bin, how, sample)
+            depth = stack.count(";Virtual.deep")
+            cut = "Continuation.run;[callers in Java's heap];Virtual.deep" in stack
+            assert cut == (end == "callers_in_heap") and cut != (depth == 6) and (how == "sleeps" or not cut), (bin, how, end, stack)
+            assert cut or "Continuation.enter" in stack, (bin, how, stack)
+        count = sum(ends.values())
+        assert count > 20 and ends["root"] + ends["callers_in_heap"] > 0.95 * count, (bin, how, ends, r.err)
+        # Those that are cut aren't counted as roots.
+        assert ledger_of(objects)["stack_ends"]["callers_in_heap"] == cuts, (bin, how, cuts, ends, r.err)
+        assert (ends["callers_in_heap"] > 0) == (how == "sleeps"), (bin, how, ends)
 
 
 @test

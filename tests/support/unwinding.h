@@ -10,8 +10,8 @@
 
 namespace rawbpf::test {
 
-inline constexpr const char *kEndings[] = {"root",     "no process", "no mapping", "no table", "no rule",
-                                           "odd rule", "unreadable", "stuck",      "depth",    "no registers"};
+inline constexpr const char *kEndings[] = {"root",       "no process", "no mapping", "no table",     "no rule",        "odd rule",
+                                           "unreadable", "stuck",      "depth",      "no registers", "callers in heap"};
 static_assert(std::size(kEndings) == UNWIND_ENDINGS);
 
 /// The regions of a process, each file by the number that `number_of(region)` gives it.

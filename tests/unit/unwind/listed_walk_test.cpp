@@ -34,11 +34,11 @@ class Listed final : public WalkTables {
         return number < rules_.size() ? std::optional(rules_[number]) : std::nullopt;
     }
     /// sp is 0x7000.
-    [[nodiscard]] Walked walk_it(const std::vector<uint64_t> &words, uint64_t pc, uint64_t fp) const {
+    [[nodiscard]] Walked walk_it(const std::vector<uint64_t> &words, uint64_t pc, uint64_t fp, uint64_t its_code = 0) const {
         UnwindProgramOptions program;
         program.arch = Arch::x86_64;
         const UnwindMapping mapping{0x40000, 0x50000, 0, 0, 0, kListed};
-        return walk(program, *this, {&mapping, 1}, {{pc, pc, 0x7000, fp, 0, 0}, std::as_bytes(std::span(words))});
+        return walk(program, *this, {&mapping, 1}, {{pc, pc, 0x7000, fp, 0, 0, its_code}, std::as_bytes(std::span(words))});
     }
 
   private:
@@ -59,6 +59,9 @@ TEST_CASE("unwind walk: listed code, with a caller's stack pointer of its own, a
     CHECK(walked.frames == Frames{0x40010, 0x40110, 0x40205});
     REQUIRE(walked.functions.size() == 1);
     CHECK((walked.functions[0].frame == 0 && walked.functions[0].word == 0xabc && walked.functions[0].position == 77));
+    CHECK((walked.functions[0].running == 0 && code.walk_it(words, 0x40010, 0x7020, 78).functions[0].running == 78));
+    // The register is the leaf's alone: not of what called it.
+    CHECK(code.walk_it({0x7030, 0x40005, 77, 0xabc, 1, 0x7040, 0x8888, 0x40205}, 0x40110, 0, 78).functions[0].running == 0);
     for (const uint64_t lie : {uint64_t{0}, uint64_t{0x7028}, uint64_t{0x7041}}) { // down the stack, into the frame, at no word
         words[3] = lie;
         const Walked lied = code.walk_it(words, 0x40010, 0x7020); // then it is the end of this frame

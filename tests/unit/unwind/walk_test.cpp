@@ -53,6 +53,7 @@ class Emulated final : public WalkTables {
         options.pools = kSlots;
         options.processes = 4;
         options.has_bpf_loop = bpf_loop;
+        options.copies = true; // then it keeps the first frame's registers
         options.arch = arch;
         if (find_machine(arch)->signs) options.address_mask = ~0ull >> 8;
         Builder b("walk");
@@ -158,6 +159,7 @@ class Emulated final : public WalkTables {
             put_register(32, registers.fp);
             put_register(56, registers.lr);
             put_register(112, registers.di);
+            put_register(16, registers.code);
             put_register(136, 0x33);
         }
         REQUIRE(machine_->enter(0));
@@ -166,6 +168,7 @@ class Emulated final : public WalkTables {
         Scratch scratch;
         std::memcpy(&scratch, bytes_of("scratch"), sizeof scratch);
         CHECK((scratch.walk.state.ending & UNWIND_TABLES) != 0);
+        CHECK(std::memcmp(&scratch.walk.state.leaf, &registers, sizeof registers) == 0);
         REQUIRE(*bytes / 8 <= kDepth);
         Walked out;
         out.ending = scratch.walk.state.ending & ~uint32_t{UNWIND_TABLES};
@@ -291,7 +294,10 @@ UnwindRegisters make_stack(Emulated &both, Random &random) {
     out.sp = both.stack_address();
     out.fp = some_word(both, random, 0);
     out.lr = random.one_in(4) ? 0 : some_word(both, random, find_machine(both.options.arch)->link ? 8 : 0);
-    if (both.options.arch == Arch::x86_64) out.di = random.one_in(4) ? 0 : some_word(both, random, 8);
+    if (both.options.arch == Arch::x86_64) {
+        out.di = random.one_in(4) ? 0 : some_word(both, random, 8);
+        out.code = random.next();
+    }
     return out;
 }
 
@@ -373,7 +379,7 @@ Walked walk_copy(const Written &tables, const StackCopy &copy, Arch arch = Arch:
 }
 
 Walked walk_words(const Written &tables, const std::vector<uint64_t> &words, uint64_t pc, uint64_t fp, size_t cut = SIZE_MAX) {
-    StackCopy copy{{pc, pc, 0x7000, fp, 0, 0}, std::as_bytes(std::span(words))};
+    StackCopy copy{{pc, pc, 0x7000, fp, 0, 0, 0}, std::as_bytes(std::span(words))};
     copy.bytes = copy.bytes.first(std::min(cut, copy.bytes.size()));
     return walk_copy(tables, copy);
 }
@@ -401,7 +407,7 @@ TEST_CASE("unwind walk: of a page that wasn't there nothing is read, and the wal
     constexpr size_t kFirst = 4; // words up to the page's end
     const uint64_t sp = 0x7000 - kFirst * sizeof(uint64_t);
     const auto copied = [&](const std::vector<uint64_t> &words) {
-        const UnwindRegisters registers{0x10100, 0x10100, sp, sp, 0, 0};
+        const UnwindRegisters registers{0x10100, 0x10100, sp, sp, 0, 0, 0};
         std::vector<std::byte> bytes(sizeof registers + words.size() * sizeof(uint64_t));
         std::memcpy(bytes.data(), &registers, sizeof registers);
         std::memcpy(bytes.data() + sizeof registers, words.data(), words.size() * sizeof(uint64_t));
@@ -438,7 +444,7 @@ TEST_CASE("unwind walk: a record with a copy of the stack; one that is too short
     head.kernel_bytes = 8;
     head.user_bytes = 16;
     head.ending = UNWIND_ENDED_NO_PROCESS | UNWIND_COPIED;
-    const UnwindRegisters registers{1, 2, 3, 4, 5, 6};
+    const UnwindRegisters registers{1, 2, 3, 4, 5, 6, 7};
     const uint64_t frames[] = {0xffff, 0x10, 0x20}, stack[] = {7, 8, 9};
     std::vector<std::byte> record;
     const auto add = [&](const void *from, size_t size) {
