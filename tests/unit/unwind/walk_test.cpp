@@ -531,21 +531,21 @@ TEST_CASE("unwind walk: riscv64's frames: by the link register, by tables, by a 
     // sp 0x7000: the leaf's caller keeps s0 at 0x7000 and ra at 0x7008; of the next the CFA is s0, 0x7020.
     const std::vector<uint64_t> words{0x7020, 0x10210, 0x99, 0x10310, 0x7040, 0x10410, 0x10410, 0x10410};
     std::vector<uint64_t> by_cfa{0x7020, 0x10210, 0, 0x10410};
-    CHECK(walked(by_cfa, {0x10010, 0x10010 | UNWIND_EXACT_PC, 0x7000, 0x5, 0x10110, 0}) ==
+    CHECK(walked(by_cfa, {0x10010, 0x10010 | UNWIND_EXACT_PC, 0x7000, 0x5, 0x10110, 0, 0}) ==
           "0: " + format("{:x}", 0x10010 | UNWIND_EXACT_PC) + " 10110 10210 10410");
     // A frame pointer that is tried: its record lies below it, and it is the caller's stack pointer.
     tables.words_of_code = {{0x10308, 0x0e7ull << 32}, {0x10310, 0}, {0x10108, 0x9502ull << 48}, {0x10110, 0}};
     const std::vector<uint64_t> guessed{0x7000, 0x10110, 0x7040, 0x10410, 0x1, 0x10310};
     // in the guessed code at 0x10310: fp 0x7010 leads to {0x7000, 0x10110}, whose frame is sp + 16 from 0x7010 on
-    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x7010, 0, 0}) == "0: 10310 10110 10410");
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x7010, 0, 0, 0}) == "0: 10310 10110 10410");
     tables.words_of_code[0x10108] = 0; // not behind a call
-    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x7010, 0, 0}) == "4: 10310");
-    CHECK(walked(guessed, {0x10310, 0x10310, 0x7008, 0x7010, 0, 0}) == "4: 10310"); // its record would be below sp
-    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x8, 0, 0}) == "4: 10310");
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x7010, 0, 0, 0}) == "4: 10310");
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7008, 0x7010, 0, 0, 0}) == "4: 10310"); // its record would be below sp
+    CHECK(walked(guessed, {0x10310, 0x10310, 0x7000, 0x8, 0, 0, 0}) == "4: 10310");
     // A signal: pc at 304, ra 312, sp 320, s0 368.
     std::vector<uint64_t> frame(60);
     frame[304 / 8] = 0x10010, frame[312 / 8] = 0x10110, frame[320 / 8] = 0x7000 + 54 * 8, frame[368 / 8] = 0x77;
     frame[55] = 0x10410;
-    CHECK(walked(frame, {0x10510, 0x10510, 0x7000, 0, 0, 0}) ==
+    CHECK(walked(frame, {0x10510, 0x10510, 0x7000, 0, 0, 0, 0}) ==
           "0: 10510 " + format("{:x}", 0x10010 | UNWIND_EXACT_PC) + " 10110 10410");
 }
