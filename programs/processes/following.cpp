@@ -24,6 +24,8 @@ constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
 // V8's heap is read so soon after a sample: a young function lives no longer where garbage is collected often.
 constexpr int kMovesMs = 10;
+// An interpreter's frames are learnt from a process that still runs what was sampled: a request takes some milliseconds.
+constexpr int kLearningMs = 2;
 constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its exec, its libraries
 
 } // namespace
@@ -85,6 +87,7 @@ Result<void> Following::add_to(int epoll, uint64_t data) const {
 
 int Following::wait_ms(int usual) const {
     if (unwinds() && js_.any()) usual = std::min(usual, kMovesMs);
+    if (scripts_.learning(sys::monotonic_ns())) usual = std::min(usual, kLearningMs);
     return unwinds() && (events_.waiting() || unwinding_.waiting()) ? std::min(usual, 1) : usual;
 }
 

@@ -24,6 +24,7 @@ namespace {
 
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
 constexpr int kMostTries = 200;
+constexpr uint64_t kLearningNs = 1'000'000'000;                           // after a stack to learn from
 constexpr uint64_t kFirstLookNs = 5'000'000, kLastLookNs = 1'000'000'000; // between two looks, each time twice as long
 constexpr int kFailed = 10;                // tries without a way, before those that were refuted are tried again
 constexpr int kMostSearches = 20;          // of a process, for threads' other lists of frames
@@ -130,7 +131,9 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
         if (!process.walked) publish(pid, process);
         return;
     }
-    if (build.tries >= kMostTries || now_ns < process.tried_ns + kTryAgainNs) return;
+    if (build.tries >= kMostTries) return;
+    learning_until_ns_ = now_ns + kLearningNs;
+    if (now_ns < process.tried_ns + kTryAgainNs) return;
     process.tried_ns = now_ns;
     ++build.tries;
     auto pages = ProcessPages::open(pid);

@@ -55,6 +55,10 @@ class Scripts {
     /// often; it looks now and then.
     void look(uint64_t now_ns);
 
+    /// Whether a stack came a moment ago that something could be learnt from. Its process shows its frames as long as it runs:
+    /// who looks at once sees what a tenth of a second later is gone, as of a service that has answered and waits.
+    [[nodiscard]] bool learning(uint64_t now_ns) const { return now_ns < learning_until_ns_; }
+
     /// Whether a record is a code's (LanguageCode), and then takes it.
     bool take_code(Bytes record);
 
@@ -129,7 +133,8 @@ class Scripts {
     Map *processes_map_ = nullptr, *codes_map_ = nullptr;
     sys::Lock lost_lock_;
     std::vector<uint64_t> lost_codes_; // numbers of codes
-    uint32_t again_ = 0;               // how often they were asked for
+    uint64_t learning_until_ns_ = 0;
+    uint32_t again_ = 0; // how often they were asked for
     uint64_t asked_ns_ = 0;
     uint64_t look_ns_ = 0; // the next time
     ScriptView view_ = ScriptView::both;

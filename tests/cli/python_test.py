@@ -86,6 +86,40 @@ def a_stack_turns_from_python_to_c_and_back_as_often_as_it_likes():
     assert len(stacks) >= 40 and len(wrong) <= 0.02 * len(stacks), (len(stacks), len(wrong), wrong[:1])
 
 
+# A service: a request of three milliseconds, then a pause, in which it has one function, and nothing is learnt from that.
+SERVICE = """
+import sys, time
+def work(depth):
+    if depth:
+        return work(depth - 1)
+    end = time.perf_counter() + 0.003
+    while time.perf_counter() < end:
+        pass
+print("ready", flush=True)
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    work(3)
+    time.sleep(0.1)
+"""
+
+
+@test
+def a_service_that_waits_most_of_the_time_is_learnt():
+    """It runs already: what Python does while it starts would be enough."""
+    script = path("service.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(SERVICE)
+    with subprocess.Popen(["/usr/bin/python3", script], stdout=subprocess.PIPE) as service:
+        try:
+            service.stdout.readline()
+            time.sleep(0.3)
+            learnt(run("profile", "-U", "-F", "999", "-d", "4", "-f", "json", "-o", path("service.json"), "-p", str(service.pid)))
+        finally:
+            service.kill()
+    stacks = [[frame["symbol"] for frame in script_frames(sample)] for sample in rows("service.json") if sample["type"] == "sample"]
+    assert ["work"] * 4 + ["<module>"] in stacks, stacks[-20:]
+
+
 @test
 def one_side_of_pythons_stacks_alone():
     script = path("known.py")
