@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Batches: several source files compiled as one, so that the headers they share are read and instantiated once.
 
-    batches.py [--rename] ROOT OUTPUT... -- SOURCE...
+    batches.py [--rename] [--sized] ROOT OUTPUT... -- SOURCE...
 
 Each OUTPUT becomes a file that includes up to BATCH or LARGE_BATCH of the sources, neighbours first; sources that aren't C++ are left out. A build
 with -Dbatches=true does this; it takes less than half the processor time of one without (the headers of the standard library and of
@@ -26,6 +26,9 @@ what stands around a file doesn't change what its headers say, and
   - a file without anything for another file to call (most tests) gets a namespace around it: `namespace of_3 { ... }`. Nothing
     in there has to be renamed, and its using-directives end there.
 
+With --sized a library's files are joined less: those with a table (`x.def`), and those that say `using`, stay apart. Programs take its members one
+by one: what is joined comes along whole, with what the linker can't leave out. (The core, whose size is stated: 288 KB in a program instead of 300.)
+
 What this reading misses shows as an error of the compiler ("redefinition of ...", "ambiguous"), not as another program: mark a file
 `// Not batched: REASON` and it stays alone. An output is written only when its text changes, so an edit compiles one batch again.
 """
@@ -34,6 +37,7 @@ import re
 import sys
 
 BATCH = 16  # a change of a file compiles all of its batch again
+SIZED_BATCH = 32  # of a library with --sized
 LARGE_BATCH = 48  # of a library with --rename: takes a tenth less again. (Tests say `using namespace`: the more headers stand before them, the more is ambiguous.)
 
 TOKEN = re.compile(r"""
@@ -79,10 +83,12 @@ class File:
 
     headers = {}  # path -> a header of the project's, as a File
 
-    def __init__(self, path, root, rename=False):
+    def __init__(self, path, root, rename=False, sized=False):
         self.path = path
         self.root = root
         self.rename = rename
+        self.sized = sized
+        self.relaxed = rename and not sized
         self.own = set()      # names declared for this file alone
         self.taken = {}       # of these, what `using a::b` and `using b = c` say, by name: two files may say the same
         self.called = set()   # names before a "(", "<", "{" or "::", and names with a capital letter: what could resolve differently
@@ -125,7 +131,7 @@ class File:
                     self.macros.add(name.group(1))
                     # A macro that is defined before a header is meant for that header.
                     # A table (x.def) is the file's own text.
-                    table = r'(?!\s*"[^"]*\.def")' if self.rename else ""
+                    table = r'(?!\s*"[^"]*\.def")' if self.relaxed else ""
                     self.alone |= not included or bool(re.search(rf"^\s*#\s*include{table}", text[found.end():], re.M))
                 include = re.match(r'\s*#\s*include\s+(?:"([^"]+)"|(<[^>]+>))?', value)
                 if include:
@@ -158,7 +164,7 @@ class File:
         path = os.path.realpath(path)
         if path not in File.headers:
             File.headers[path] = None  # one that includes itself
-            File.headers[path] = File(path, self.root, self.rename)
+            File.headers[path] = File(path, self.root, self.rename, self.sized)
         return File.headers[path]
 
     @staticmethod
@@ -231,7 +237,7 @@ class File:
             # A function (TEST_CASE("...") is a macro's), a declaration of what is elsewhere, a specialisation.
             self.shared |= "(" in words and not words[0].isupper() or "extern" in words or words[:3] == ["template", "<", ">"]
         if words[:2] == ["using", "namespace"]:
-            if not self.rename or not words[-1].endswith("_literals"):  # only operator""sv and such come of it
+            if not self.relaxed or not words[-1].endswith("_literals"):  # only operator""sv and such come of it
                 self.using.add("".join(words[2:]))
             return
         while words[:1] == ["template"]:
@@ -249,7 +255,7 @@ class File:
             if len(words) > 1:
                 name = words[1] if len(words) > 2 and words[2] == "=" else words[-1]  # using std::x
                 self.own.add(name)
-                if self.rename:
+                if self.relaxed:
                     self.taken[name] = words
             return
         if words[0] in ("struct", "class", "enum", "union"):
@@ -304,9 +310,9 @@ def batches(files, count):
     made = [[] for _ in range(count)]
     homeless = []
     tests = sum(file.wrapped for file in files) * 2 > len(files)
-    for file in sorted(files, key=lambda file: len(fits[file])) if files[:1] and files[0].rename and not tests else files:
+    for file in sorted(files, key=lambda file: len(fits[file])) if files[:1] and files[0].relaxed and not tests else files:
         for batch in made:
-            if len(batch) < (LARGE_BATCH if file.rename and not file.wrapped else BATCH) and fits[file].issuperset(batch):
+            if len(batch) < ((SIZED_BATCH if file.sized else LARGE_BATCH) if file.rename and not file.wrapped else BATCH) and fits[file].issuperset(batch):
                 batch.append(file)
                 break
         else:
@@ -340,10 +346,10 @@ def text_of(batch, root, output):
 
 def main():
     arguments = sys.argv[1:]
-    rename = arguments[0] == "--rename"
-    root, rest = arguments[rename], arguments[rename + 1:]
+    rename, sized = "--rename" in arguments[:2], "--sized" in arguments[:2]
+    root, *rest = arguments[rename + sized:]
     outputs, sources = rest[:rest.index("--")], rest[rest.index("--") + 1:]
-    files = [File(source, root, rename) for source in sources if source.endswith(".cpp")]
+    files = [File(source, root, rename, sized) for source in sources if source.endswith(".cpp")]
     for output, batch in zip(outputs, batches(files, len(outputs))):
         text = text_of(batch, root, output)
         if not os.path.exists(output) or open(output, encoding="utf-8").read() != text:
