@@ -111,7 +111,7 @@ std::optional<BytecodeSizes> BytecodeSizes::find(Bytes file) {
 }
 
 BytecodeSizes::BytecodeSizes(Bytes table) : sizes_(table.size() / 3 * 3) {
-    std::memcpy(sizes_.data(), table.data(), sizes_.size());
+    for (size_t i = 0; i < sizes_.size(); ++i) sizes_[i] = static_cast<uint8_t>(table[i]);
 }
 
 uint32_t BytecodeSizes::of(Bytes bytecodes) const {
