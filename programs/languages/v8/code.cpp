@@ -27,20 +27,21 @@ bool CodeReader::is_bytes(uint64_t object) {
     return its && (*its == layout_.bytes_type || *its == layout_.trusted_bytes_type);
 }
 
-std::optional<std::vector<std::byte>> CodeReader::bytes(uint64_t array) {
-    const auto length = is_bytes(array) ? heap_.field(array, objects_.array_length) : std::nullopt;
-    if (!length || !is_smi(*length) || smi(*length) < 0 || smi(*length) > kMostBytes) return std::nullopt;
+/// What an array has from `data` on: at least so many bytes.
+std::optional<std::vector<std::byte>> CodeReader::contents(uint64_t array, int32_t data, int32_t least) {
+    const auto length = heap_.field(array, objects_.array_length);
+    if (!length || !is_smi(*length) || smi(*length) < least || smi(*length) > kMostBytes) return std::nullopt;
     std::vector<std::byte> out(static_cast<size_t>(smi(*length)));
-    if (!memory_.read(array - 1 + static_cast<uint64_t>(objects_.array_data), out)) return std::nullopt;
+    if (!memory_.read(array - 1 + static_cast<uint64_t>(data), out)) return std::nullopt;
     return out;
 }
 
+std::optional<std::vector<std::byte>> CodeReader::bytes(uint64_t array) {
+    return is_bytes(array) ? contents(array, objects_.array_data, 0) : std::nullopt;
+}
+
 std::optional<std::vector<std::byte>> CodeReader::bytecodes(uint64_t array) {
-    const auto length = heap_.is(array, layout_.bytecodes_type) ? heap_.field(array, objects_.array_length) : std::nullopt;
-    if (!length || !is_smi(*length) || smi(*length) <= 0 || smi(*length) > kMostBytes) return std::nullopt;
-    std::vector<std::byte> out(static_cast<size_t>(smi(*length)));
-    if (!memory_.read(array - 1 + static_cast<uint64_t>(layout_.bytecodes_data), out)) return std::nullopt;
-    return out;
+    return heap_.is(array, layout_.bytecodes_type) ? contents(array, layout_.bytecodes_data, 1) : std::nullopt;
 }
 
 /// Its words in front of the bytecodes are searched for the table: there is another array of bytes, of what is caught where.

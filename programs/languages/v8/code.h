@@ -67,6 +67,7 @@ class CodeReader {
   private:
     [[nodiscard]] std::optional<Code> code_of(uint64_t header);
     [[nodiscard]] bool is_bytes(uint64_t object);
+    [[nodiscard]] std::optional<std::vector<std::byte>> contents(uint64_t array, int32_t data, int32_t least);
     [[nodiscard]] std::optional<std::vector<std::byte>> bytes(uint64_t array);
     [[nodiscard]] std::optional<std::vector<std::byte>> bytecodes(uint64_t array);
     [[nodiscard]] std::optional<int32_t> text_at(uint64_t bytecodes, int32_t offset, uint32_t source);

@@ -58,11 +58,13 @@ class Numbers {
     /// The type of a class, as "type_Script__SCRIPT_TYPE".
     bool type(int32_t &into, std::string_view name) { return take(into, format("type_{}", name)); }
 
-  private:
+    /// Says why, if nothing was missing before; false.
     bool missing(std::string_view name) {
         if (why_.empty()) why_ = format("the file doesn't have v8dbg_ symbols for {}", name);
         return false;
     }
+
+  private:
     const Symbols &symbols_;
     std::string &why_;
 };
@@ -79,14 +81,13 @@ std::optional<CodeLayout> code_layout_of(const Symbols &symbols, std::string &wh
         return at == symbols.end() ? std::nullopt : std::optional(at->second);
     };
     out.trusted_bytes_type = optional("type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE").value_or(out.bytes_type);
-    out.code_type = optional("type_InstructionStream__INSTRUCTION_STREAM_TYPE");
+    constexpr std::string_view kCodeType = "type_InstructionStream__INSTRUCTION_STREAM_TYPE";
+    out.code_type = optional(kCodeType);
     out.container_type = optional("type_CodeDataContainer__CODE_DATA_CONTAINER_TYPE");
-    constexpr std::string_view kCodeType = "InstructionStream__INSTRUCTION_STREAM_TYPE";
     if (out.code_type)
         all = all && numbers.field(out.begin, {"InstructionStream__instruction_start"});
     else
-        all = all &&
-              (out.container_type ? numbers.field(out.begin, {"Code__instruction_start"}) : numbers.type(out.begin, kCodeType));
+        all = all && (out.container_type ? numbers.field(out.begin, {"Code__instruction_start"}) : numbers.missing(kCodeType));
     if (!all) return std::nullopt;
     std::string unneeded;
     int32_t size = 0;

@@ -11,6 +11,7 @@
 #include "programs/languages/v8/layout.h"
 #include "programs/languages/v8/positions.h"
 #include "tests/support/test.h"
+#include "tests/unit/languages/made_heap.h"
 #include "tests/unit/languages/made_memory.h"
 
 using namespace rawbpf;
@@ -74,9 +75,6 @@ Buffer bytes_of(std::initializer_list<int> values) {
     return out;
 }
 
-constexpr uint64_t tagged(uint64_t address) { return address + 1; }
-constexpr uint64_t small(int32_t value) { return uint64_t{static_cast<uint32_t>(value)} << 32; }
-
 enum Type : uint16_t {
     kArray = 200,
     kBytes = 201,
@@ -88,8 +86,7 @@ enum Type : uint16_t {
     kShared = 207
 };
 
-constexpr uint64_t kMaps = MadeMemory::kBase + 0x1000, kObjects = MadeMemory::kBase + 0x4000,
-                   kMachineCode = MadeMemory::kBase + 0x20000;
+constexpr uint64_t kObjects = MadeMemory::kBase + 0x4000, kMachineCode = MadeMemory::kBase + 0x20000;
 constexpr uint32_t kSource = 1000;
 
 /// A function with bytecodes, and machine code of it.
@@ -118,10 +115,9 @@ class Made {
                    tagged(array(kBytes, positions_table({{-1, 100, -1}, {0, 110, -1}, {5, 90, -1}, {9, 120, -1}}))));
     }
     uint64_t fresh(Type type) {
-        const uint64_t at = next_, map = kMaps + 16 * (uint64_t{type} & 0xff);
+        const uint64_t at = next_;
         next_ += 0x200;
-        memory.put<uint16_t>(map + 12, type);
-        memory.put(at, tagged(map));
+        put_object(memory, at, type);
         return at;
     }
     uint64_t shared() {

@@ -12,6 +12,7 @@
 
 #include "programs/languages/v8/layout.h"
 #include "tests/support/test.h"
+#include "tests/unit/languages/made_heap.h"
 #include "tests/unit/languages/made_memory.h"
 #include "tests/unit/symbols/small_elf.h"
 
@@ -22,8 +23,8 @@ using namespace rawbpf::test;
 
 namespace {
 
-constexpr uint64_t kMaps = MadeMemory::kBase + 0x1000, kFunction = MadeMemory::kBase + 0x4000, kShared = kFunction + 0x100,
-                   kScope = kFunction + 0x200, kScript = kFunction + 0x800, kStrings = MadeMemory::kBase + 0x8000;
+constexpr uint64_t kFunction = MadeMemory::kBase + 0x4000, kShared = kFunction + 0x100, kScope = kFunction + 0x200,
+                   kScript = kFunction + 0x800, kStrings = MadeMemory::kBase + 0x8000;
 enum Type : uint16_t {
     kTwoByte = 32,
     kOneByte = 40,
@@ -38,9 +39,6 @@ enum Type : uint16_t {
     kScriptType = 262,
     kFunctionType = 2065
 };
-
-constexpr uint64_t tagged(uint64_t address) { return address + 1; }
-constexpr uint64_t small(int32_t value) { return uint64_t{static_cast<uint32_t>(value)} << 32; }
 
 /// A function `fib` of /app/a.js with two variables in its context, on the second line.
 class Made {
@@ -113,11 +111,7 @@ class Made {
     [[nodiscard]] size_t names() const { return names_; } ///< of its words, the first of the variables' names
     [[nodiscard]] size_t name() const { return name_; }   ///< and its own
 
-    void object(uint64_t at, Type type) {
-        const uint64_t map = kMaps + 16 * (uint64_t{type} & 0xff);
-        memory.put<uint16_t>(map + 12, type);
-        memory.put(at, tagged(map));
-    }
+    void object(uint64_t at, Type type) { put_object(memory, at, type); }
     uint64_t fresh(Type type) {
         const uint64_t at = next_;
         next_ += 0x80;
