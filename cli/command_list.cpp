@@ -28,13 +28,13 @@ consteval Row row(std::string_view name, const Command &command, Part part = Par
 // In the order of the help.
 constexpr Row kRows[] = {
     row("profile", kProfile),
-    row("report", kReport),
+    row("report", kReport, Part::report),
     row("trace", kTrace, Part::trace),
     row("custom", kCustom, Part::custom),
     row("usdt list", kUsdtList, Part::usdt),
     row("usdt validate", kUsdtValidate, Part::usdt),
     row("usdt trace", kUsdtTrace, Part::usdt, {Part::trace}),
-    row("run", kRun, Part::experiments, {Part::assembler, Part::trace}),
+    row("run", kRun, Part::experiments, {Part::trace}),
     row("load", kLoad),
     row("attach", kAttach, Part::running),
     row("verify", kVerify, Part::verifier),
@@ -43,7 +43,7 @@ constexpr Row kRows[] = {
     row("exec", kExec, Part::emulator),
     row("step", kStep, Part::emulator),
     row("bench", kBench, Part::emulator),
-    row("compare", kCompare, Part::experiments),
+    row("compare", kCompare, Part::compare, {Part::experiments}),
     row("lab list", kLabList, Part::lessons, {Part::experiments, Part::verifier, Part::assembler, Part::emulator, Part::trace}),
     row("lab start", kLabStart, Part::lessons, {Part::experiments, Part::verifier, Part::assembler, Part::emulator, Part::trace}),
     row("lab check", kLabCheck, Part::lessons, {Part::experiments, Part::verifier, Part::assembler, Part::emulator, Part::trace}),
@@ -86,12 +86,12 @@ constexpr Row kRows[] = {
     row("new", kNew, Part::assembler),
     row("vm bundle", kVmBundle, Part::guests),
     row("vm", kVm, Part::guests),
-    row("doctor", kDoctor),
-    row("completion", kCompletion),
+    row("doctor", kDoctor, Part::doctor),
+    row("completion", kCompletion, Part::manual),
     row("help", kHelp),
     row("version", kVersion),
-    row("man", kMan),
-    row("words", kWords),
+    row("man", kMan, Part::manual),
+    row("words", kWords, Part::manual),
 };
 
 } // namespace

@@ -78,12 +78,18 @@ Error no_json(std::string hint) { return make_error(Errc::unsupported, "this bui
 Result<void> check_build_has(const Command &command, const Arguments &arguments) {
     for (size_t i = 0; i < command.options.size(); ++i) {
         const std::string_view name = command.options[i].name;
+        if (const Part part = command.options[i].part; !is_built(part) && arguments.has({i}))
+            return Unexpected(left_out(part, format("--{}", name)));
+        if (!has(Part::unwind) && name == "unwind" && arguments.text({i}) == "dwarf")
+            return Unexpected(left_out(Part::unwind, "--unwind dwarf"));
         if (!has(Part::formats) && name == "diff" && arguments.has({i})) return Unexpected(left_out(Part::formats, "--diff"));
         if (name == "syscalls" && arguments.text({i}) == "json" && !render::writes_json())
             return Unexpected(no_json("--syscalls without =json shows the same as text"));
         if (name == "json" && command.options[i].stands_for.empty() && arguments.has({i}) && !render::writes_json())
             return Unexpected(no_json("build rawbpf with -Djson=enabled (it needs nlohmann-json)"));
         if (name != "format") continue;
+        if (const std::string_view word = arguments.text({i}); !has(Part::formats) && (word == "chrome" || word == "protobuf"))
+            return Unexpected(left_out(Part::formats, rawbpf::format("-f {}", word)));
         const auto format = render::format_named(arguments.text({i}));
         if (!format) continue;
         if (!has(Part::formats) && render::for_other_tools(*format))
@@ -96,6 +102,7 @@ Result<void> check_build_has(const Command &command, const Arguments &arguments)
 
 // --syscalls: of every command that has it, from before its first call to behind its last one.
 std::unique_ptr<Narrator> narrate(const Command &command, const Arguments &a) {
+    if (!has(Part::syscalls)) return nullptr;
     std::string_view colors = "auto", form;
     bool wanted = false, all = false;
     for (size_t i = 0; i < command.options.size(); ++i) {

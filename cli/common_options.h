@@ -66,11 +66,13 @@ constexpr Option followed_pids_option(std::string_view section = {}) {
 inline constexpr Option kNativeOption{.name = "native",
                                       .help = "show interpreters (Python, PHP, Ruby, Perl, node) by their own native functions, "
                                               "not by those of the script that they run",
-                                      .excludes = "languages"};
+                                      .excludes = "languages",
+                                      .part = Part::languages};
 inline constexpr Option kLanguageOption{
     .name = "language",
     .help = "of processes that run an interpreter (Python, PHP, Ruby, Perl, node), show only the functions of the script",
-    .excludes = "languages"};
+    .excludes = "languages",
+    .part = Part::languages};
 inline constexpr Option kPsOption{
     .name = "ps", .help = "table: print the frames below each sample, the innermost first", .only_with = "format=table"};
 inline constexpr Option kDelimiterOption{
@@ -105,7 +107,8 @@ constexpr Option syscalls_option(bool whole) {
                             "beginning"
                           : "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) call as it is made, decoded, on standard "
                             "error, with =json as a line of JSON, with the beginning of the data that it points at",
-            .section = "Other"};
+            .section = "Other",
+            .part = Part::syscalls};
 }
 inline constexpr Option kSyscallsOption = syscalls_option(true);
 
@@ -167,7 +170,8 @@ inline constexpr Option kUnwindMemoryOption{.name = "unwind-memory",
                                             .help =
                                                 "the most memory that unwind tables may use: 64M, 65536K; from 1M to 4G, and a "
                                                 "quarter of the memory at most. By default a sixteenth of it, 64M at most. "
-                                                "When it is full, rawbpf drops the least used tables"};
+                                                "When it is full, rawbpf drops the least used tables",
+                                            .part = Part::unwind};
 constexpr Option depth_option(const char *fallback, const char *help) {
     return {
         .name = "depth", .kind = OptionKind::count, .argument = "N", .help = help, .fallback = fallback, .least = 1, .most = 255};

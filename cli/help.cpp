@@ -11,6 +11,8 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr size_t kWidth = 80, kMeaning = 29;
+constexpr std::string_view kWithoutManual = "This build leaves out the manual: a rawbpf that has the part manual says here what "
+                                            "the command does, and what its options mean.";
 
 std::string heading(std::string_view text, bool bold) {
     return bold ? format("\x1b[1m{}:\x1b[0m\n", text) : format("{}:\n", text);
@@ -25,13 +27,13 @@ std::string option_spelling(const Option &option) {
 std::string option_meaning(const Option &option) {
     std::string out(option.help);
     if (!option.choices.empty()) {
-        out += ": ";
+        if (!out.empty()) out += ": ";
         bool first = true;
         for (std::string_view choice : split(option.choices, ' '))
             append(out, "{}{}", std::exchange(first, false) ? "" : ", ", choice);
     }
-    if (option.repeatable) out += "; may be repeated";
-    if (!option.fallback.empty()) append(out, " [{}]", option.fallback);
+    if (option.repeatable) append(out, "{}may be repeated", out.empty() ? "" : "; ");
+    if (!option.fallback.empty()) append(out, "{}[{}]", out.empty() ? "" : " ", option.fallback);
     return out;
 }
 
@@ -82,8 +84,8 @@ std::string synopsis(const Command &command) {
 
 std::string help_text(const Command &command, bool bold) {
     std::string out = heading("Usage", bold);
-    append(out, "  {}\n\n{}\n", synopsis(command), wrapped(command.description, kWidth, 0));
-    for (const Option &option : command.options) {
+    append(out, "  {}\n\n{}\n", synopsis(command), wrapped(RAWBPF_HAS_MANUAL ? command.description : kWithoutManual, kWidth, 0));
+    for (const Option &option : built_options(command)) {
         if (!option.section.empty()) append(out, "\n{}", heading(option.section, bold));
         std::string spelling = option_spelling(option);
         if (spelling.size() + 2 > kMeaning)
@@ -92,9 +94,10 @@ std::string help_text(const Command &command, bool bold) {
             append(out, "{:<{}}", spelling, kMeaning);
         append(out, "{}\n", wrapped(option_meaning(option), kWidth, kMeaning));
     }
+    if (!RAWBPF_HAS_MANUAL) return out;
     if (!command.examples.empty()) append(out, "\n{}", heading("Examples", bold));
     for (const Example &example : command.examples)
-        append(out, "  {}\n      {}\n", example.command, wrapped(example.what, kWidth, 6));
+        append(out, "  {}\n      {}\n", std::string_view(example.command), wrapped(example.what, kWidth, 6));
     return out;
 }
 

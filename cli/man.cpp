@@ -67,7 +67,7 @@ std::string man_page(const Command &command) {
     append(out, ".SH SYNOPSIS\n.B {}\n", roff(synopsis(command)));
     append(out, ".SH DESCRIPTION\n{}", paragraphs(command.description));
     if (!command.options.empty()) out += ".SH OPTIONS\n";
-    for (const Option &option : command.options) {
+    for (const Option &option : built_options(command)) {
         if (!option.section.empty()) append(out, ".SS {}\n", roff(option.section));
         out += ".TP\n";
         if (option.letter) append(out, "\\fB\\-{}\\fR, ", option.letter);

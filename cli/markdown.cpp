@@ -43,16 +43,17 @@ std::string markdown_page(const Command &command) {
     std::string out = format("# rawbpf {}\n\n{}.\n\n## Usage\n\n```\n{}\n```\n\n{}\n", command.name, markdown(command.summary),
                              synopsis(command), markdown(command.description));
     if (!command.options.empty()) out += "\n## Options\n";
-    for (const Option &option : command.options) {
+    const std::vector<Option> options = built_options(command);
+    for (const Option &option : options) {
         if (!option.section.empty())
             append(out, "\n### {}\n\n", markdown(option.section));
-        else if (&option == &command.options.front())
+        else if (&option == &options.front())
             out += '\n';
         append_option(out, option);
     }
     if (!command.examples.empty()) out += "\n## Examples\n";
     for (const Example &example : command.examples)
-        append(out, "\n{}:\n\n```\n{}\n```\n", markdown(example.what), example.command);
+        append(out, "\n{}:\n\n```\n{}\n```\n", markdown(example.what), std::string_view(example.command));
     out += "\n## Exit status\n\n";
     for (const ExitStatus &s : kExitStatuses) append(out, "- `{}`: {}\n", s.status, markdown(s.meaning));
     return out;

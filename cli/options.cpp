@@ -11,7 +11,9 @@
 #include "cli/options.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "cli/built.h"
 #include "cli/suggest.h"
 #include "cli/users.h"
 #include "runtime/base/fail.h"
@@ -251,6 +253,18 @@ Result<void> Arguments::check_written(size_t option) const {
         if (same_path(operand) == place)
             return usage("another name", "{}: {} is what is read, and would be written over", out.spelling, out.value);
     return {};
+}
+
+std::vector<Option> built_options(const Command &command) {
+    std::vector<Option> out;
+    std::string_view section;
+    for (const Option &option : command.options) {
+        if (!option.section.empty()) section = option.section;
+        if (!is_built(option.part)) continue;
+        out.push_back(option);
+        out.back().section = std::exchange(section, {});
+    }
+    return out;
 }
 
 Result<Arguments> Arguments::parse(const Command &command, std::span<const std::string_view> words) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/has_manual.h"
+#include "cli/parts.h"
 #include "runtime/base/result.h"
 
 namespace rawbpf::inline v0::cli {
@@ -30,6 +32,13 @@ enum class OptionKind : uint8_t {
     interface, ///< a network interface
 };
 
+/// Words for people that aren't part of the grammar: empty in a build without the part `manual`, and not in its file either.
+struct ManualWords : std::string_view {
+    constexpr ManualWords() = default;
+    constexpr ManualWords(std::string_view words) : std::string_view(RAWBPF_HAS_MANUAL ? words : std::string_view()) {}
+    constexpr ManualWords(const char *words) : ManualWords(std::string_view(words)) {}
+};
+
 /// One option, one row of a table.
 struct Option {
     std::string_view name; ///< long spelling, without "--"
@@ -38,7 +47,7 @@ struct Option {
     bool repeatable = false;          ///< all values count; else the last one does
     bool written = false;             ///< what is written to: no other file of the command line, an operand neither, may be it
     std::string_view argument = {};   ///< what the value is called in help: "HZ"; of a flag "[=json]", if it may be given a word
-    std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
+    ManualWords help = {};            ///< one or two sentences, no full stop at the end of one
     std::string_view section = {};    ///< heading in help; empty: that of the row above
     std::string_view fallback = {};   ///< the value when the option isn't given, shown in help; empty: none
     std::string_view choices = {};    ///< for OptionKind::choice, separated by spaces
@@ -46,22 +55,27 @@ struct Option {
     std::string_view stands_for = {}; ///< a flag that is short for another option with a value: "format=json"
     std::string_view was = {};        ///< earlier spellings, which still work and which nothing shows: "count c"
     std::string_view only_with =
-        {}; ///< means something only with another option, "list", or with it at one of these: "format=svg top"
+        {};                 ///< means something only with another option, "list", or with it at one of these: "format=svg top"
+    Part part = Part::core; ///< a build without it has no such option
     uint64_t least = 0, most = UINT64_MAX;
 };
 
 struct Example {
-    std::string_view command; ///< as typed, without a prompt
-    std::string_view what;    ///< what it does
+    ManualWords command; ///< as typed, without a prompt
+    ManualWords what;    ///< what it does
 };
 
 class Arguments;
+struct Command;
+
+/// The rows of its table that this build has (built.h), each with its own heading only where the one above has another.
+[[nodiscard]] std::vector<Option> built_options(const Command &command);
 
 /// One command: its table, its words, and the function that carries it out.
 struct Command {
     std::string_view name;
-    std::string_view summary;     ///< one clause, for the list of commands
-    std::string_view description; ///< paragraphs separated by "\n\n"
+    std::string_view summary; ///< one clause, for the list of commands
+    ManualWords description;  ///< paragraphs separated by "\n\n"
     std::span<const Option> options = {};
     std::span<const Example> examples = {};
     std::string_view operand = {}; ///< what an operand is called; empty: takes none

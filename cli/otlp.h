@@ -17,7 +17,8 @@ inline constexpr Option kOtlpEncodingOption{
     .kind = OptionKind::choice,
     .argument = "NAME",
     .help = "the encoding of the spans; by default the one that OTEL_EXPORTER_OTLP_PROTOCOL names, or else protobuf",
-    .choices = "protobuf json"};
+    .choices = "protobuf json",
+    .part = Part::exporting};
 
 /// Where a command's table has these rows.
 struct OtlpIds {

@@ -1,11 +1,13 @@
 // What a build may leave out, part by part: Meson's option -Dparts names what stays (meson_options.txt).
 //
-//      meson setup small -Dparts=usdt,exec     these two, and what every build has: profile, report, load, doctor, ...
-//      meson setup board -Dprofile=board       what a board needs: asm, experiments, running, trace; no optional library
+//      meson setup small -Dparts=usdt,report   these two, and what every build has: profile --record, load, help, version
+//      meson setup board -Dprofile=board       what a board needs: experiments, running, trace; no optional library
 //
-// A part is some commands (command_list.cpp has the table), or what another command does with it: `load FILE.asm`, `-f pprof`.
-// Every build compiles all sources. Nothing refers to the functions of a part that is left out, so the linker drops them. Who
-// asks for such a part is told what is missing and which option brings it, with status 3: this build can't do it. What this
+// A part is some commands (command_list.cpp has the table), some options (Option::part), or what a command does with it:
+// `load FILE.asm`, `-f pprof`. Two ways lead to a file without it. Where only commands and options ask for its functions, nothing
+// refers to them then, and the linker drops them. Where the tools themselves do (stacks by unwind tables), a file
+// `..._left_out.cpp` has the same functions, which say that there is nothing; meson.build of its folder chooses. Who asks for a
+// part that isn't there is told what is missing and which option brings it, with status 3: this build can't do it. What this
 // build has: built.h.
 #pragma once
 
@@ -21,15 +23,27 @@ namespace rawbpf::inline v0::cli {
 enum class Part : uint8_t {
     core,
     assembler,
+    compare,
     custom,
+    demangling,
+    doctor,
     emulator,
     experiments,
+    explanations,
+    exporting,
     formats,
+    go,
     guests,
+    labels,
+    languages,
     lessons,
+    manual,
     objects,
+    report,
     running,
+    syscalls,
     trace,
+    unwind,
     usdt,
     verifier,
 };
@@ -41,15 +55,27 @@ struct PartRow {
 inline constexpr PartRow kParts[] = {
     {"", ""},
     {"asm", "the assembler"},
+    {"compare", "the comparison of an experiment's runs"},
     {"custom", "custom traces"},
+    {"demangle", "C++ and Rust names as they were written"},
+    {"doctor", "the examination of systems, files and processes"},
     {"exec", "the emulator"},
     {"experiments", "experiments"},
+    {"explain", "what explains the verifier's refusals"},
+    {"export", "spans, and what sends them"},
     {"formats", "the formats of other tools"},
+    {"go", "the arguments of Go's functions"},
     {"guests", "guests with other kernels"},
+    {"labels", "the labels of running requests"},
+    {"languages", "the functions of interpreters"},
     {"lessons", "the course"},
+    {"manual", "manual pages and completions"},
     {"objects", "what examines, links and describes object files"},
+    {"report", "what names and shows profiles and captures"},
     {"running", "what shows and changes the kernel's programs, maps and links"},
+    {"syscalls", "the account of rawbpf's own system calls"},
     {"trace", "the tracer"},
+    {"unwind", "unwind tables"},
     {"usdt", "USDT probes"},
     {"verifier", "the verifier of our own"},
 };

@@ -3,6 +3,7 @@
 // that can't be opened, before it attaches anything.
 #include <csignal>
 
+#include "cli/built.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -95,7 +96,8 @@ constexpr Option kOptions[] = {
     {.name = "jvm-perfmap",
      .help =
          "ask each Java virtual machine that is met for the names of its compiled code, as jcmd PID Compiler.perfmap does (JDK "
-         "17): rawbpf sends it SIGQUIT, which has it start a thread that answers, and it writes /tmp/perf-PID.map"},
+         "17): rawbpf sends it SIGQUIT, which has it start a thread that answers, and it writes /tmp/perf-PID.map",
+     .part = Part::languages},
     kRingOption,
     {.name = "duration",
      .letter = 'd',
@@ -128,11 +130,13 @@ constexpr Option kOptions[] = {
      .argument = "URL",
      .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318. A function that stays on a thread's "
              "stack from one sample to the next is a span. If URL is env, rawbpf uses the receiver that the environment variable "
-             "OTEL_EXPORTER_OTLP_ENDPOINT names. Without -f, profile then shows nothing else"},
+             "OTEL_EXPORTER_OTLP_ENDPOINT names. Without -f, profile then shows nothing else",
+     .part = Part::exporting},
     kOtlpEncodingOption,
     {.name = "live",
      .help = "show the hottest functions of the last ten seconds on the terminal, redrawn every second; at the end, show those "
-             "of the whole run, as -f top does"},
+             "of the whole run, as -f top does",
+     .part = Part::report},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -365,15 +369,17 @@ class Receiver final : public Sink {
             record_->keep();
         }
         if (spans_) TRY(spans_->start());
-        if (wants_live_) live_ = open_live_screen();
-        return view_ ? view_->start(run) : Result<void>();
+        if (has(Part::report) && wants_live_) live_ = open_live_screen();
+        return view() ? view()->start(run) : Result<void>();
     }
     Result<void> samples(std::span<const NamedSample> samples) override {
         if (spans_) spans_->samples(samples);
         if (live_) live_->samples(samples);
-        return view_ ? view_->samples(samples) : Result<void>();
+        return view() ? view()->samples(samples) : Result<void>();
     }
-    Result<void> stacks(std::span<const CountedSample> stacks) override { return view_ ? view_->stacks(stacks) : Result<void>(); }
+    Result<void> stacks(std::span<const CountedSample> stacks) override {
+        return view() ? view()->stacks(stacks) : Result<void>();
+    }
     void progress(const Progress &progress) override {
         line_.show(progress);
         if (live_) live_->progress(progress);
@@ -389,6 +395,7 @@ class Receiver final : public Sink {
     }
 
   private:
+    [[nodiscard]] View *view() const { return has(Part::report) ? view_ : nullptr; }
     bool tell_rates_;
     Starting *starting_ = nullptr;
     View *view_;
@@ -402,6 +409,9 @@ class Receiver final : public Sink {
 int run_profile_command(const Arguments &a) {
     Result<CommandOutput> command_output = check(a);
     if (!command_output) return complain(kWho, command_output.error(), 2);
+    if (!has(Part::report) && is_viewed(a))
+        return complain(kWho, left_out(Part::report, a.has(option("record")) ? "what shows samples" : "profile without --record"),
+                        3);
     Result<ProfileOptions> options = profile_options(a);
     if (!options) return complain(kWho, options.error(), options_status(options.error()));
     options->workload_output = command_output->fd;
@@ -421,19 +431,19 @@ int run_profile_command(const Arguments &a) {
 
     // Outputs first: whatever is wrong with a path is no matter of privileges, so its status is 1.
     std::unique_ptr<ProfileExport> spans;
-    if (a.has(option("otlp"))) {
+    if (has(Part::exporting) && a.has(option("otlp"))) {
         Result<std::unique_ptr<ProfileExport>> opened =
             open_profile_export(a, otlp_ids(kOptions), std::string(kWho), options->frequency);
         if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::invalid_argument ? 2 : 3);
         spans = std::move(*opened);
     }
     std::unique_ptr<profile::OffCpu> off_cpu;
-    if (a.has(option("off-cpu"))) {
+    if (has(Part::report) && a.has(option("off-cpu"))) {
         off_cpu = profile::make_off_cpu(static_cast<uint64_t>(a.seconds(option("min-wait")) * 1e9));
         options->off_cpu = off_cpu.get();
     }
     std::unique_ptr<View> view;
-    if (is_viewed(a)) {
+    if (has(Part::report) && is_viewed(a)) {
         Result<std::unique_ptr<View>> opened = View::open(shown(a));
         if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::unsupported ? 3 : 1);
         view = std::move(*opened);
@@ -460,7 +470,7 @@ int run_profile_command(const Arguments &a) {
     }
 
     bool quiet = a.has(option("quiet")), verbose = a.has(option("verbose"));
-    bool streaming = view && view->streams();
+    bool streaming = has(Part::report) && view && view->streams();
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && !a.has(option("live")) && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
     Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")), progress,
@@ -482,7 +492,7 @@ int run_profile_command(const Arguments &a) {
         if (own && !verbose) error.log.clear(); // what the verifier meant is said; its log is for -v, as in rawbpf load
         return complain(kWho, error);
     }
-    if (view)
+    if (has(Part::report) && view)
         if (Result<void> written = view->finish(*outcome); !written) {
             if (reader_gone(written.error())) return 0;
             return complain(kWho, written.error(), 1);

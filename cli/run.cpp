@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/built.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -49,7 +50,8 @@ constexpr Option kOptions[] = {
     {.name = "list", .help = "list the experiments that can be named without a path, and what each does"},
     {.name = "check", .help = "read the experiment, compile its probes, look up the names in it; load and run nothing"},
     {.name = "emulate",
-     .help = "run its programs in user space, without privileges: nothing is attached, steps `packet` and `run` run them"},
+     .help = "run its programs in user space, without privileges: nothing is attached, steps `packet` and `run` run them",
+     .part = Part::emulator},
     {.name = "duration",
      .letter = 'd',
      .kind = OptionKind::seconds,
@@ -76,7 +78,8 @@ constexpr Option kOptions[] = {
      .help = "carry it out on these kernels instead of this one, each in a guest (rawbpf vm --list lists the names). The guest "
              "gets copies of the programs that its workloads run",
      .section = "On other kernels",
-     .excludes = "elsewhere"},
+     .excludes = "elsewhere",
+     .part = Part::guests},
     {.name = "clock",
      .kind = OptionKind::choice,
      .argument = "WHAT",
@@ -84,7 +87,8 @@ constexpr Option kOptions[] = {
              "nanosecond, so that figures are the same in every run. time: the time of this machine",
      .fallback = "time",
      .choices = "time instructions",
-     .was = "count"},
+     .was = "count",
+     .part = Part::guests},
     kAsRootOption,
     format_option("text", "text json csv"),
     kJsonOption,
@@ -337,7 +341,7 @@ int run_run(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     const bool series = variants->size() > 1 || a.has(option("repeat"));
-    if (a.has(option("kernel"))) return run_elsewhere(a, *file, variants->front(), series, *output);
+    if (has(Part::guests) && a.has(option("kernel"))) return run_elsewhere(a, *file, variants->front(), series, *output);
     if (a.has(option("clock")))
         return complain(kWho,
                         make_error(Errc::invalid_argument, "--clock needs --kernel: it sets what the clock of a guest counts",

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <fcntl.h>
 
+#include "cli/built.h"
 #include "cli/console.h"
 #include "programs/capture/memory_shares.h"
 #include "programs/render/ledger.h"
@@ -73,8 +74,8 @@ Result<uint64_t> locked_size(std::string_view text, std::string_view option) {
 } // namespace
 
 std::string memory_text(std::string_view who, std::string_view ring, const UnwindChoice &unwind, uint64_t backlog) {
-    std::string text = format("{}: of {} of memory: {}, unwind tables up to {}", who, render::size_text(memory_shares().memory),
-                              ring, render::size_text(unwind.memory));
+    std::string text = format("{}: of {} of memory: {}", who, render::size_text(memory_shares().memory), ring);
+    if (has(Part::unwind)) append(text, ", unwind tables up to {}", render::size_text(unwind.memory));
     if (backlog > 0) append(text, ", events to be written up to {}", render::size_text(backlog));
     return text + "\n";
 }

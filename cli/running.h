@@ -55,7 +55,7 @@ class PrintingRest {
          "runtime/pprof, or goroutine, the goroutine's number (each has another one, so fewer stacks are equal). rawbpf doctor " \
          "-p PID shows which keys a process has" more
 constexpr Option label_option(std::string_view help) {
-    return {.name = "label", .kind = OptionKind::text, .repeatable = true, .argument = "KEY", .help = help};
+    return {.name = "label", .kind = OptionKind::text, .repeatable = true, .argument = "KEY", .help = help, .part = Part::labels};
 }
 [[nodiscard]] std::vector<std::string> label_keys(const Arguments &a, Id label);
 /// Keys without a name, and formats that have no place for labels.

@@ -115,7 +115,7 @@ std::string bash(Commands commands) {
         if (command->hidden) continue;
         append(out, "  '{}')\n    case $prev in\n", command->name);
         std::string words = "--help";
-        for (const Option &option : command->options) {
+        for (const Option &option : built_options(*command)) {
             append(words, " --{}", option.name);
             if (option.kind == OptionKind::flag) continue;
             append(out, "    --{}", option.name);
@@ -203,7 +203,7 @@ std::string zsh(Commands commands) {
         if (command->hidden) continue;
         append(out, "    '{}')\n{}      _arguments \\\n        '--help[show help]' \\\n", command->name,
                command->workload ? kZshWorkload : "");
-        for (const Option &option : command->options) {
+        for (const Option &option : built_options(*command)) {
             std::string_view equals = option.kind == OptionKind::flag ? "" : "=";
             std::string spec = format("[{}]{}' \\\n", zsh_text(option.help), zsh_value(option));
             if (option.letter && !option.repeatable)
@@ -265,7 +265,7 @@ std::string fish(Commands commands) {
         std::string seen = format("__fish_seen_subcommand_from {}", first_word(*command));
         if (!second.empty()) append(seen, "; and __fish_seen_subcommand_from {}", second);
         std::string when = format("complete -c rawbpf -n '{}'", seen);
-        for (const Option &option : command->options) {
+        for (const Option &option : built_options(*command)) {
             append(out, "{} -l {}", when, option.name);
             if (option.letter) append(out, " -s {}", option.letter);
             switch (option.kind) {

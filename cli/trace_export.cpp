@@ -8,7 +8,6 @@
 #include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
-bool wants_spans(const Arguments &a, const SpanIds &ids) { return a.has(ids.spans) || a.has(ids.otlp) || a.has(ids.prometheus); }
 
 Result<void> check_spans(const Arguments &a, const SpanIds &ids) {
     const std::string_view hint = "--spans, --otlp URL or --prometheus ADDR";

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/built.h"
 #include "cli/options.h"
 #include "cli/otlp.h"
 #include "programs/trace/spans.h"
@@ -14,25 +15,31 @@ namespace rawbpf::inline v0::cli {
 inline constexpr Option kSpansOption{.name = "spans",
                                      .help = "show spans instead of events. A span is a start and its end in the same thread (in "
                                              "Go: goroutine), or a function and its return",
-                                     .section = "Spans"};
+                                     .section = "Spans",
+                                     .part = Part::exporting};
 inline constexpr Option kSpanTimeoutOption{
     .name = "span-timeout",
     .kind = OptionKind::seconds,
     .argument = "TIME",
     .help = "if the end of a span hasn't come after this time, the span is shown without a duration",
-    .fallback = "60"};
+    .fallback = "60",
+    .part = Part::exporting};
 inline constexpr Option kKeepLiteralsOption{
-    .name = "keep-literals", .help = "keep the literals of SQL and the queries of URLs in spans; otherwise they are replaced"};
+    .name = "keep-literals",
+    .help = "keep the literals of SQL and the queries of URLs in spans; otherwise they are replaced",
+    .part = Part::exporting};
 inline constexpr Option kOtlpOption{.name = "otlp",
                                     .kind = OptionKind::text,
                                     .argument = "URL",
                                     .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318; env: the "
-                                            "one that OTEL_EXPORTER_OTLP_ENDPOINT names. Add --spans to show them as well"};
+                                            "one that OTEL_EXPORTER_OTLP_ENDPOINT names. Add --spans to show them as well",
+                                    .part = Part::exporting};
 inline constexpr Option kPrometheusOption{.name = "prometheus",
                                           .kind = OptionKind::text,
                                           .argument = "ADDR",
                                           .help = "serve calls, errors and durations by the name of the span, for Prometheus to "
-                                                  "scrape at http://ADDR/metrics: PORT (this machine only), HOST:PORT, or :PORT"};
+                                                  "scrape at http://ADDR/metrics: PORT (this machine only), HOST:PORT, or :PORT",
+                                          .part = Part::exporting};
 
 /// Where a command's table has these rows, and those that they don't go with.
 struct SpanIds {
@@ -46,7 +53,9 @@ template <size_t N> consteval SpanIds span_ids(const Option (&table)[N]) {
 }
 
 /// Whether the command line asks for spans, shown or sent.
-[[nodiscard]] bool wants_spans(const Arguments &a, const SpanIds &ids);
+[[nodiscard]] inline bool wants_spans(const Arguments &a, const SpanIds &ids) {
+    return has(Part::exporting) && (a.has(ids.spans) || a.has(ids.otlp) || a.has(ids.prometheus));
+}
 /// Errors: invalid_argument for options that don't go together.
 [[nodiscard]] Result<void> check_spans(const Arguments &a, const SpanIds &ids);
 /// Errors: invalid_argument when none of the places can make a span.

@@ -6,6 +6,7 @@
 
 #include "asm/map_types.h"
 #include "asm/nearest.h"
+#include "programs/experiment/assembly.h"
 #include "programs/experiment/parse.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -17,20 +18,6 @@ namespace rawbpf::inline v0::experiment {
 namespace {
 
 constexpr uint32_t kRing = 27; // BPF_MAP_TYPE_RINGBUF
-
-Unit assemble_text(const Experiment &e, Mistakes &mistakes) {
-    if (e.assembly.empty()) return {};
-    AssembleOptions options;
-    options.name = e.name;
-    Assembled out = assemble(e.assembly, options);
-    for (Complaint &complaint : out.complaints) {
-        const auto line = static_cast<size_t>(complaint.at.line);
-        if (line != 0 && line <= e.lines.size()) complaint.line = e.lines[line - 1];
-        mistakes.add(std::move(complaint));
-    }
-    out.unit.license = e.license;
-    return std::move(out.unit);
-}
 
 std::vector<std::string> variables_of(const ObjectSpec &spec) {
     std::vector<std::string> out;

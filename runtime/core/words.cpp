@@ -13,7 +13,6 @@
 #include "runtime/kernel/near_names.h"
 #include "runtime/kernel/program_error.h"
 #include "runtime/object/sections.h"
-#include "runtime/symbols/demangle.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -96,9 +95,8 @@ std::string explain_unknown_section(std::string_view section) {
     return format("section name \"{}\" doesn't say which type of program it holds", section.substr(0, 64));
 }
 
-// No near names, and symbols as the compiler wrote them.
+// No near names.
 std::string near_kernel_function(const btf::Btf &, std::string_view) { return {}; }
 std::string near_target(const btf::Btf &, btf::Kind, std::string_view, std::string_view) { return {}; }
-std::string symbols::demangle(std::string_view mangled) { return std::string(mangled); }
 
 } // namespace rawbpf::inline v0

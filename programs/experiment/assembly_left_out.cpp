@@ -1,0 +1,13 @@
+// In the place of assembly.cpp, in a build without the part `asm`.
+#include "programs/experiment/assembly.h"
+
+namespace rawbpf::inline v0::experiment {
+
+Unit assemble_text(const Experiment &experiment, Mistakes &mistakes) {
+    if (experiment.assembly.empty()) return {};
+    mistakes.add({}, {}, "assembly: this build leaves out the part asm (-Dparts)");
+    mistakes.last_is(Errc::unsupported);
+    return {};
+}
+
+} // namespace rawbpf::inline v0::experiment
