@@ -6,7 +6,7 @@
 // A part is some commands (command_list.cpp has the table), some options (Option::part), or what a command does with it:
 // `load FILE.asm`, `-f pprof`. Two ways lead to a file without it. Where only commands and options ask for its functions, nothing
 // refers to them then, and the linker drops them. Where the tools themselves do (stacks by unwind tables), a file
-// `..._left_out.cpp` has the same functions, which say that there is nothing; meson.build of its folder chooses. Who asks for a
+// `..._absent.cpp` has the same functions, which say that there is nothing; meson.build of its folder chooses. Who asks for a
 // part that isn't there is told what is missing and which option brings it, with status 3: this build can't do it. What this
 // build has: built.h.
 #pragma once
