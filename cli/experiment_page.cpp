@@ -112,7 +112,7 @@ const Topic kExperimentTopic{
 };
 
 const Topic *find_topic(std::span<const std::string_view> words) {
-    const bool built = has(Part::experiments) && has(Part::assembler) && has(Part::trace);
+    const bool built = has(Part::manual) && has(Part::experiments) && has(Part::trace);
     return built && words.size() == 1 && (words[0] == kExperimentTopic.name || words[0] == "experiments") ? &kExperimentTopic
                                                                                                           : nullptr;
 }

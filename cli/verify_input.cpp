@@ -48,7 +48,7 @@ std::string program_name(const ProgramSpec &program) {
 // The objects of an operand.
 Result<std::vector<ObjectSpec>> open_specs(std::string_view path) {
     std::vector<ObjectSpec> out;
-    if constexpr (has(Part::experiments) && has(Part::assembler) && has(Part::trace)) // what `run` needs
+    if constexpr (has(Part::experiments) && has(Part::assembler) && has(Part::trace)) // what `run` of any needs
         if (path.ends_with(".exp")) {
             PreparedExperiment prepared = TRY(prepare_experiment(TRY(open_experiment(path))));
             return std::move(prepared.plan.specs);
