@@ -23,7 +23,7 @@ PACKAGECONFIG[dwarf] = "-Ddwarf=enabled,-Ddwarf=disabled,elfutils"
 PACKAGECONFIG[tls] = "-Dotlp=enabled -Dtls=enabled,-Dotlp=disabled -Dtls=disabled,openssl"
 
 # The parts of the rawbpf command; recording, loading and the libraries are always there.
-RAWBPF_PARTS ??= "doctor,experiments,explain,report,running,trace,unwind"
+RAWBPF_PARTS ??= "doctor,experiments,refusals,report,running,trace,unwind"
 EXTRA_OEMESON = "-Dtests=false -Dbpf=dsl -Ddebuginfod=disabled -Dparts=${RAWBPF_PARTS}"
 
 # The libraries are static, and in ${PN}-staticdev, as every recipe's.

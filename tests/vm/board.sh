@@ -33,7 +33,7 @@ rawbpf trace syscall:openat -q --record calls -- cat /etc/passwd >out 2>&1
 try "a system call, with its arguments" 'openat(.*passwd' rawbpf trace 'syscall:openat' -- cat /etc/passwd
 ! has asm || try "source text is loaded, attached, and its map read" 'calls (' rawbpf load --attach -d 1 count.asm
 try "an object is loaded, attached, and its map read" 'calls (' rawbpf load --attach -d 1 count.o
-has explain || try "a refusal in one sentence" 'the verifier refused it: .*R0' rawbpf load refused.o
+has refusals || try "a refusal in one sentence" 'the verifier refused it: .*R0' rawbpf load refused.o
 try "programs and maps are listed" 'PROGRAM\|program' sh -c 'rawbpf load --attach -d 3 count.o >/dev/null 2>&1 & sleep 1; rawbpf prog list && rawbpf map list | grep calls; wait'
 cat >wait.exp <<'A'
 on kprobe:vfs_open {
