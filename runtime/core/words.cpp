@@ -69,7 +69,7 @@ Error explain_refusal(const ObjectSpec &, const ProgramSpec &program, const btf:
     const Last last = last_words(log);
     if (last.reason.empty()) return explain_unverified(program, std::move(refusal), std::move(log));
     Error error = make_error(Errc::rejected, format("{}: the verifier refused it: {}", name_of(program), last.reason),
-                             "the verifier's log says more; rawbpf load explains it");
+                             "the verifier's log says more; rawbpf load explains it, where it has the part refusals");
     for (const ProgramSpec::Poison &poison : program.poisoned)
         if (static_cast<int>(poison.insn) == last.insn) {
             error.context = format("{} needs something that this kernel doesn't have: instruction {}: {}", name_of(program),

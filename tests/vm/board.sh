@@ -25,7 +25,7 @@ if has report; then
   try "a command's stacks, named" 'world::' rawbpf profile -F 499 -f folded -- demo-workload 1
   try "a capture is named later" 'world::' rawbpf report capture -f folded
 else
-  try "a capture for another machine" 'samples' rawbpf profile -F 499 --record - -o /dev/null -- demo-workload 1
+  try "a capture for another machine" 'samples in' sh -c 'rawbpf profile -F 499 --record - -- demo-workload 1 >again'
 fi
 try "a call of a program, with its arguments" 'main(arg0=0x2, ' rawbpf trace -n 1 'uprobe:/usr/bin/demo-workload:main' -- demo-workload 0.1
 rawbpf trace syscall:openat -q --record calls -- cat /etc/passwd >out 2>&1
@@ -33,8 +33,8 @@ rawbpf trace syscall:openat -q --record calls -- cat /etc/passwd >out 2>&1
 try "a system call, with its arguments" 'openat(.*passwd' rawbpf trace 'syscall:openat' -- cat /etc/passwd
 ! has asm || try "source text is loaded, attached, and its map read" 'calls (' rawbpf load --attach -d 1 count.asm
 try "an object is loaded, attached, and its map read" 'calls (' rawbpf load --attach -d 1 count.o
-has refusals || try "a refusal in one sentence" 'the verifier refused it: .*R0' rawbpf load refused.o
-try "programs and maps are listed" 'PROGRAM\|program' sh -c 'rawbpf load --attach -d 3 count.o >/dev/null 2>&1 & sleep 1; rawbpf prog list && rawbpf map list | grep calls; wait'
+has refusals || try "a refusal in one sentence" 'the verifier refused it: .*R0' sh -c 'rawbpf load refused.o; [ $? = 1 ]'
+try "programs and maps are listed" 'kprobe  *on_open' sh -c 'rawbpf load --attach -d 3 count.o >/dev/null 2>&1 & sleep 1; rawbpf prog list && rawbpf map list | grep calls; wait'
 cat >wait.exp <<'A'
 on kprobe:vfs_open {
     @opened[1] += 1
