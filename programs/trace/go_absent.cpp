@@ -1,5 +1,8 @@
 // In the place of go_place.cpp, emit_go.cpp and go_values.cpp, in a build without the part `go`: functions of Go's programs can't
 // be traced, since what Go's compiler makes takes other probes and has its arguments elsewhere.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wunused-private-field" // GoProgram's are used by go_place.cpp
+#endif
 #include "programs/trace/emit.h"
 #include "programs/trace/go_place.h"
 #include "programs/trace/go_values.h"
