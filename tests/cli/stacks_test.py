@@ -364,6 +364,13 @@ def interpreters_that_jump_to_what_they_call_are_walked():
     assert whole and all("main" in names for names in whole), whole[:2]
 
 
+def java_that_runs(found):
+    """Without the start of the virtual machine: JLI_Launch's paths and create_vm()'s callers have more than the 16 KiB that are copied of a
+    stack whose process has no tables yet. How long that takes depends on whether the archive of classes has to be moved, by the machine."""
+    start = ("JLI_Launch", "LoadJavaVM", "Threads::create_vm")
+    return [(names, end) for names, end in found if not any(name.startswith(start) for name in names)]
+
+
 @test(long=True)
 def javas_frames_are_walked_with_the_flag_and_without():
     if not shutil.which("java") or not shutil.which("javac"):
@@ -377,10 +384,10 @@ def javas_frames_are_walked_with_the_flag_and_without():
     subprocess.run(["javac", "-d", WORK, path("Hot.java")], check=True)
     java = ["java", "-XX:-UsePerfData", "-cp", WORK]
     for flags in ([], ["-Xint"], ["-XX:TieredStopAtLevel=1"]):
-        found = stacks([*java, "-XX:+PreserveFramePointer", *flags, "Hot"], "java")
+        found = java_that_runs(stacks([*java, "-XX:+PreserveFramePointer", *flags, "Hot"], "java"))
         assert share(found) >= 0.95, (flags, endings(found))
     for flags in ([], ["-Xint"]): # by what the virtual machine says of its code, from stacks that were copied
-        found = stacks([*java, *flags, "Hot"], "java")
+        found = java_that_runs(stacks([*java, *flags, "Hot"], "java"))
         assert share(found) >= 0.9, (flags, endings(found))
 
 
