@@ -6,10 +6,10 @@
 //      kprobe.multi/vfs_*          BPF_LINK_CREATE with an array of addresses (5.18, CONFIG_FPROBE): milliseconds for thousands
 //      kprobe/nf_nat:nf_nat_init   one module's; kprobe.multi/nf_nat:nf_nat_* too
 //
-// Several static functions may share a name. Until 6.5 the kernel took the first; since 6.6 it says EADDRNOTAVAIL, and we attach
-// to each by address. Multi attachments take only what ftrace can be put on, and one place that can't spoils all of them: those
-// that the kernel lists are taken, the rest is found by halving, and what is passed over is said. Where the kernel has no
-// kprobe.multi, a kprobe for each function does the same, slower: the program can't tell.
+// Several static functions may share a name. Until 6.5 the kernel took the first; since 6.6 it says EADDRNOTAVAIL (5.10.0-32:
+// EINVAL), and we attach to each by address. Multi attachments take only what ftrace can be put on, and one place that can't
+// spoils all of them: those that the kernel lists are taken, the rest is found by halving, and what is passed over is said. Where
+// the kernel has no kprobe.multi, a kprobe for each function does the same, slower: the program can't tell.
 #include <algorithm>
 #include <cerrno>
 
@@ -151,6 +151,8 @@ Result<Link> attach_one(const Attaching &a, const ProbePlace &place) {
         // Whether it is there at all: kernels differ in what they say of a function that isn't.
         Result<std::vector<KernelFunction>> found = find_kernel_functions(place.name);
         if (!found && found.error().kind == Errc::not_found) error = std::move(found).error();
+        // 5.10.0-32 of Debian 11 says EINVAL of a name that several functions have.
+        if (found && found->size() > 1 && place.offset == 0 && error.os == EINVAL) return by_address(a, place);
     }
     return Unexpected(std::move(error));
 }
