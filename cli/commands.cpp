@@ -82,7 +82,6 @@ Result<void> check_build_has(const Command &command, const Arguments &arguments)
             return Unexpected(left_out(part, format("--{}", name)));
         if (!has(Part::unwind) && name == "unwind" && arguments.text({i}) == "dwarf")
             return Unexpected(left_out(Part::unwind, "--unwind dwarf"));
-        if (!has(Part::formats) && name == "diff" && arguments.has({i})) return Unexpected(left_out(Part::formats, "--diff"));
         if (name == "syscalls" && arguments.text({i}) == "json" && !render::writes_json())
             return Unexpected(no_json("--syscalls without =json shows the same as text"));
         if (name == "json" && command.options[i].stands_for.empty() && arguments.has({i}) && !render::writes_json())

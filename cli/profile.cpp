@@ -470,7 +470,8 @@ int run_profile_command(const Arguments &a) {
     }
 
     bool quiet = a.has(option("quiet")), verbose = a.has(option("verbose"));
-    bool streaming = has(Part::report) && view && view->streams();
+    View *const viewed = has(Part::report) ? view.get() : nullptr; // a constant where nothing is: nothing of View is linked then
+    bool streaming = viewed && viewed->streams();
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && !a.has(option("live")) && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
     Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")), progress,
@@ -492,8 +493,8 @@ int run_profile_command(const Arguments &a) {
         if (own && !verbose) error.log.clear(); // what the verifier meant is said; its log is for -v, as in rawbpf load
         return complain(kWho, error);
     }
-    if (has(Part::report) && view)
-        if (Result<void> written = view->finish(*outcome); !written) {
+    if (viewed)
+        if (Result<void> written = viewed->finish(*outcome); !written) {
             if (reader_gone(written.error())) return 0;
             return complain(kWho, written.error(), 1);
         }

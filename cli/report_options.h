@@ -50,7 +50,8 @@ inline constexpr Option kOptions[] = {
      .kind = OptionKind::file,
      .argument = "AFTER",
      .help = "compare FILE, the earlier capture, with AFTER, a later one. folded: each line has two counts. svg: the flame graph "
-             "of the later one, red where a function's share of all samples grew, blue where it shrank"},
+             "of the later one, red where a function's share of all samples grew, blue where it shrank",
+     .part = Part::formats},
     kColorOption,
     kVerboseOption,
     kQuietOption,
