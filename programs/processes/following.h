@@ -37,7 +37,10 @@ namespace rawbpf::inline v0::processes {
 class Following {
   public:
     /// `build_ids`: read each module's build-id when it is met.
-    explicit Following(bool build_ids = false) : symbols_(build_ids) { symbols_.set_java(java_); }
+    explicit Following(bool build_ids = false) : symbols_(build_ids) {
+        java_.start();
+        symbols_.set_java(java_);
+    }
 
     /// From here on the object's programs walk by what is put into its maps (unwind_processes and its like), and it must outlive
     /// this. Before watch(). `memory`: bytes for tables; `program`: what they were made with, for walk(). Errors: those of maps
@@ -125,7 +128,7 @@ class Following {
     /// After unwind(): the object's programs walk interpreters' frames, too, where they have the maps for it.
     [[nodiscard]] Result<void> walk_scripts(LoadedObject &object, ScriptView view) {
         if (copies_ && view != ScriptView::native) {
-            js_.show(view);
+            js_.start(view);
             unwinding_.tell(js_);
             symbols_.set_js(js_);
         }
@@ -164,10 +167,11 @@ class Following {
     LiveSymbols symbols_;
     ProcessTable table_{symbols_};
     Unwinding unwinding_{table_};
-    Scripts scripts_{table_};
-    JavaCode java_{table_};
-    JsFunctions js_{table_};
-    RequestLabels labels_{table_};
+    FileReader reader_{table_};
+    Scripts scripts_{table_, reader_};
+    JavaCode java_{table_, reader_};
+    JsFunctions js_{table_, reader_};
+    RequestLabels labels_{table_, reader_};
     ProcessEvents events_;
     bool watching_ = false, copies_ = false;
     bool chooses_ = false;

@@ -36,8 +36,9 @@ constexpr std::string_view kFile = "libjvm.so";
 
 } // namespace
 
-const Interpreter *JavaCode::file_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    return files_.of(table_, pid, mapping, "a Java virtual machine's library: where it tells of its code", hotspot::recognise);
+void JavaCode::start() {
+    if constexpr (kHostArch == Arch::x86_64)
+        files_.start(hotspot::recognise); // the interpreter's frames were looked at there only
 }
 
 bool JavaCode::look(uint32_t pid, uint64_t now_ns) {
@@ -46,12 +47,12 @@ bool JavaCode::look(uint32_t pid, uint64_t now_ns) {
 }
 
 bool JavaCode::look(uint32_t pid, const ProcessTable::Image &image, uint64_t now_ns) {
-    if constexpr (kHostArch != Arch::x86_64) return false; // the interpreter's frames were looked at there only
+    if constexpr (kHostArch != Arch::x86_64) return false;
     for (const ProcessTable::Mapping &mapping : image) {
         const Module &module = table_.modules()[mapping.module];
         const std::string_view path = module.path;
         if (module.kind != ModuleKind::file || path.substr(path.rfind('/') + 1) != kFile) continue;
-        const Interpreter *file = file_of(pid, mapping);
+        const Interpreter *file = files_.of(pid, mapping);
         const auto bias = file ? bias_of(*file, mapping.start, mapping.file_offset) : std::nullopt;
         if (!bias) continue;
         auto at = machines_.find(pid);

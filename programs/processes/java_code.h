@@ -28,7 +28,10 @@ namespace rawbpf::inline v0::processes {
 
 class JavaCode {
   public:
-    explicit JavaCode(ProcessTable &table) : table_(table) {}
+    JavaCode(ProcessTable &table, FileReader &reader) : table_(table), files_(reader) {}
+
+    /// From here on look() does. Once.
+    void start();
 
     /// Looks whether a process is a Java virtual machine that has code by now; what was found out before isn't looked for again.
     /// True: it is. When it becomes one, the process table is told to tell of it again.
@@ -84,7 +87,6 @@ class JavaCode {
         uint64_t tried_ns = 0, read_ns = 0, took_ns = 0;
         std::string why;
     };
-    [[nodiscard]] const languages::Interpreter *file_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     bool find(uint32_t pid, Machine &machine, uint64_t now_ns);
     void read(uint32_t pid, Machine &machine, uint64_t now_ns);
     void read_again(uint32_t pid, Machine &machine, uint64_t now_ns);

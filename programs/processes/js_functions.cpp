@@ -42,13 +42,13 @@ size_t JsFunctions::PlaceHash::operator()(const PlaceKey &key) const {
     return mix(key.at ^ mix(uint64_t{key.function} << 1 | (key.machine_code ? 1 : 0)));
 }
 
-const File *JsFunctions::file_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    return files_.of(table_, pid, mapping,
-                     "does this file have V8 in it? Then it says where JavaScript's functions have their names", recognise);
+void JsFunctions::start(ScriptView view) {
+    view_ = view;
+    if constexpr (kHostArch == Arch::x86_64) files_.start(recognise); // it was looked at there only
 }
 
 bool JsFunctions::look(uint32_t pid, const ProcessTable::Image &image) {
-    if constexpr (kHostArch != Arch::x86_64) return false; // it was looked at there only
+    if constexpr (kHostArch != Arch::x86_64) return false;
     if (view_ == ScriptView::native) return false;
     for (const ProcessTable::Mapping &mapping : image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
@@ -57,7 +57,7 @@ bool JsFunctions::look(uint32_t pid, const ProcessTable::Image &image) {
             place_code(known->second, image);
             return true;
         }
-        const File *file = file_of(pid, mapping);
+        const File *file = files_.of(pid, mapping);
         if (!file || !file->layout) continue;
         if (processes_.size() >= kMostProcesses) return false;
         Process fresh;

@@ -31,9 +31,10 @@ namespace rawbpf::inline v0::processes {
 
 class JsFunctions {
   public:
-    explicit JsFunctions(ProcessTable &table) : table_(table) {}
+    JsFunctions(ProcessTable &table, FileReader &reader) : table_(table), files_(reader) {}
 
-    void show(ScriptView view) { view_ = view; }
+    /// From here on look() does. Once.
+    void start(ScriptView view);
     [[nodiscard]] ScriptView view() const { return view_; }
 
     /// Looks whether a process has V8 in it, by its mappings; what was found out before isn't looked for again. True: it has, and
@@ -114,7 +115,6 @@ class JsFunctions {
         const unwind::StackCopy &copy;
     };
     void place_code(Process &process, const ProcessTable::Image &image) const;
-    [[nodiscard]] const languages::v8::File *file_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     [[nodiscard]] std::optional<Known> function(Reading &reading, uint64_t word);
     [[nodiscard]] std::optional<Known> known(Reading &reading, const languages::v8::Shared &shared);
     [[nodiscard]] uint64_t place_of(Reading &reading, const Known &function, const Where &where);

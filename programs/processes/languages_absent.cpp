@@ -18,6 +18,7 @@ std::vector<std::pair<std::string, uint64_t>> Scripts::counts() const { return {
 std::vector<std::string> Scripts::learnt() const { return {}; }
 std::vector<std::string> Scripts::warnings() const { return {}; }
 
+void JavaCode::start() {}
 bool JavaCode::look(uint32_t, const ProcessTable::Image &, uint64_t) { return false; }
 bool JavaCode::look(uint32_t, uint64_t) { return false; }
 void JavaCode::ended(uint32_t) {}
@@ -31,6 +32,7 @@ bool JavaCode::lacks_callers(std::span<const FrameLocation>) const { return fals
 std::vector<std::string> JavaCode::learnt() const { return {}; }
 std::vector<std::string> JavaCode::warnings() const { return {}; }
 
+void JsFunctions::start(ScriptView) {}
 bool JsFunctions::look(uint32_t, const ProcessTable::Image &) { return false; }
 std::vector<unwind::FrameFunction> JsFunctions::functions(uint32_t, const unwind::Walked &, const unwind::StackCopy &) {
     return {};

@@ -41,6 +41,8 @@ Result<void> RequestLabels::start(LoadedObject &object, const std::vector<std::s
     Map *wanted = object.find_map("label_keys");
     their_labels_wanted_ = wanted != nullptr;
     goroutines_wanted_ = wanted || std::find(keys_.begin(), keys_.end(), kGoroutineId) != keys_.end();
+    variables_.start([](const elf::Elf &file, Bytes) { return exported_variable(file); });
+    if (goroutines_wanted_) go_runtimes_.start(go_runtime);
     sys::Because why("which labels of goroutines are wanted");
     for (size_t i = 0; wanted && i < std::min(keys_.size(), kMostKeys); ++i) {
         LabelKey key{};
@@ -141,11 +143,6 @@ void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) 
     ++changes_;
 }
 
-const ThreadVariable *RequestLabels::variable_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    return variables_.of(table_, pid, mapping, "does this file have the variable that threads' contexts are found by?",
-                         [](const elf::Elf &file, Bytes) { return exported_variable(file); });
-}
-
 /// Tells the program where the variable is.
 Result<void> RequestLabels::place(uint32_t pid, Process &process, uint64_t now_ns) {
     table_.look_unless_known(pid, now_ns);
@@ -157,7 +154,7 @@ Result<void> RequestLabels::place(uint32_t pid, Process &process, uint64_t now_n
         musl = musl || table_.modules()[mapping.module].path.find("/ld-musl-") != std::string::npos;
     for (const ProcessTable::Mapping &mapping : *image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
-        const ThreadVariable *variable = variable_of(pid, mapping);
+        const ThreadVariable *variable = variables_.of(pid, mapping);
         const auto bias = variable ? languages::bias_of(variable->code, mapping.start, mapping.file_offset) : std::nullopt;
         if (!bias) continue;
         sys::Because why("where the threads' variable otel_thread_ctx_v1 lies");
@@ -178,10 +175,6 @@ Result<void> RequestLabels::place(uint32_t pid, Process &process, uint64_t now_n
     return {};
 }
 
-const GoRuntime *RequestLabels::go_runtime_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    return go_runtimes_.of(table_, pid, mapping, "is this file a Go program, and where does it have its goroutines?", go_runtime);
-}
-
 /// Tells the program where the goroutines are, if it is a Go program.
 Result<void> RequestLabels::place_goroutines(uint32_t pid, Process &process, uint64_t now_ns) {
     table_.look_unless_known(pid, now_ns);
@@ -189,7 +182,7 @@ Result<void> RequestLabels::place_goroutines(uint32_t pid, Process &process, uin
     if (!image) return {};
     for (const ProcessTable::Mapping &mapping : *image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
-        const GoRuntime *runtime = go_runtime_of(pid, mapping);
+        const GoRuntime *runtime = go_runtimes_.of(pid, mapping);
         const auto bias = runtime ? languages::bias_of(runtime->code, mapping.start, mapping.file_offset) : std::nullopt;
         if (bias) return put_goroutines(pid, process, *runtime, *bias, now_ns);
     }

@@ -28,7 +28,7 @@ namespace rawbpf::inline v0::processes {
 
 class RequestLabels {
   public:
-    explicit RequestLabels(ProcessTable &table) : table_(table) {}
+    RequestLabels(ProcessTable &table, FileReader &reader) : table_(table), variables_(reader), go_runtimes_(reader) {}
 
     /// Labels are the values of these keys, in this order. From here on the object's program reads the threads of what is put
     /// into its map label_processes, and looks for goroutines' labels by its map label_keys, if it has one. The object must
@@ -74,8 +74,6 @@ class RequestLabels {
     Result<void> place_goroutines(uint32_t pid, Process &process, uint64_t now_ns);
     Result<void> put_goroutines(uint32_t pid, Process &process, const labels::GoRuntime &runtime, uint64_t bias, uint64_t now_ns);
     Result<void> forget(uint32_t pid, Process &process);
-    const labels::GoRuntime *go_runtime_of(uint32_t pid, const ProcessTable::Mapping &mapping);
-    const labels::ThreadVariable *variable_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     [[nodiscard]] static std::string missing(uint32_t pid, const Process &process);
     std::optional<std::string> value_of(size_t key, const Process &process,
                                         const std::optional<labels::ThreadContext> &thread) const;

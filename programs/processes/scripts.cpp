@@ -49,18 +49,15 @@ bool lies_in(const FrameLocation &place, const std::vector<Interpreter::Range> &
 bool Scripts::start(LoadedObject &object) {
     processes_map_ = object.find_map("language_processes");
     codes_map_ = object.find_map("language_codes");
-    return on();
-}
-
-Scripts::Build *Scripts::build_of(uint32_t pid, const ProcessTable::Mapping &mapping) {
-    return builds_.of(table_, pid, mapping, "is this file an interpreter? Then its functions' frames are walked as well",
-                      [](const elf::Elf &file, Bytes bytes) -> std::optional<Build> {
-                          auto found = recognise(file, bytes);
-                          if (!found) return std::nullopt;
-                          Build build;
-                          build.file = std::move(*found);
-                          return build;
-                      });
+    if (!on()) return false;
+    builds_.start([](const elf::Elf &file, Bytes bytes) -> std::optional<Build> {
+        auto found = recognise(file, bytes);
+        if (!found) return std::nullopt;
+        Build build;
+        build.file = std::move(*found);
+        return build;
+    });
+    return true;
 }
 
 void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
@@ -69,7 +66,7 @@ void Scripts::changed(uint32_t pid, const ProcessTable::Image &image) {
         if (table_.modules()[mapping.module].kind != ModuleKind::file) continue;
         const auto known = processes_.find(pid);
         if (known != processes_.end() && known->second.module == mapping.module) return;
-        Build *build = build_of(pid, mapping);
+        Build *build = builds_.of(pid, mapping);
         const auto bias = build ? bias_of(build->file, mapping.start, mapping.file_offset) : std::nullopt;
         if (!bias) continue;
         if (!build->file.why_not.empty()) {

@@ -39,7 +39,7 @@ enum class ScriptView : uint8_t {
 
 class Scripts {
   public:
-    explicit Scripts(ProcessTable &table) : table_(table) {}
+    Scripts(ProcessTable &table, FileReader &reader) : table_(table), builds_(reader) {}
 
     /// From here on the object's programs walk what is put into their map language_processes. The object must outlive this.
     /// False: they don't.
@@ -112,7 +112,6 @@ class Scripts {
         uint32_t line;
         uint32_t build;
     };
-    Build *build_of(uint32_t pid, const ProcessTable::Mapping &mapping);
     void publish(uint32_t pid, Process &process);
     void put(uint32_t pid, const Process &process);
     void prove(uint32_t module);
