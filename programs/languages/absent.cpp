@@ -3,11 +3,12 @@
 
 #include "programs/languages/choice.h"
 #include "programs/languages/walk_dsl.h"
+#include "programs/without_part.h"
 
 namespace rawbpf::inline v0 {
 
 bool walks_languages(const std::optional<UnwindProgramOptions> &, std::string &why) {
-    why = "interpreters' own functions aren't shown: this build leaves out the part languages (-Dparts)";
+    why = without_part("interpreters' own functions aren't shown", "languages").message();
     return false;
 }
 

@@ -60,7 +60,8 @@
 #define LANGUAGE_ROOMS 512     /* frames lie in rooms, the leaf's last; the last hop's word is the holder of the leaf's room */
 #define LANGUAGE_CALLERS 1024  /* a frame has its caller's position, and with it that one's line and file; the leaf's is apart */
 #define LANGUAGE_CODE_HOP 2048 /* what `code` points to has the code object's address, at `code_hop` */
-#define LANGUAGE_OWNER_TABLE 4096 /* where the owner's name is, depends on its table's size: `owner_table` */
+#define LANGUAGE_OWNER_TABLE 4096   /* where the owner's name is, depends on its table's size: `owner_table` */
+#define LANGUAGE_THREAD_COPIES 8192 /* a thread may run a copy of its own of a code's instructions: `copies`, `copy` */
 
 /* LanguageProcess.flags, and then RecordHead.ending: how its frames belong to the native ones isn't proven yet, so such stacks
    are sent each time and not counted: what is made of one now may differ from what is made of its like later. */
@@ -140,7 +141,10 @@ struct LanguageProcess {
     __u16 thread_less;
     __u32 tables; ///< LANGUAGE_TABLE_...
     __u32 again;  ///< the same in all: what CPUs remember to have been sent isn't believed any more when it has changed
-    __u32 unused;
+    __u16 copies; ///< where in a code object the address of their list is: how many there are, 8 bytes, and the address of each
+    __u16 copy;   ///< where in a frame the number of its copy in that list is, 4 bytes; 0: its instructions are the object's own
+    __u16 instructions; ///< bytes of a code object in front of its own
+    __u16 unused[3];
 };
 
 /// A record: what a number stands for. The bytes of `table` that there are end it.
@@ -169,10 +173,10 @@ struct LanguageFrames {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(LanguageProcess) == 200 && sizeof(LanguageCode) % 8 == 0);
+static_assert(sizeof(LanguageProcess) == 208 && sizeof(LanguageCode) % 8 == 0);
 static_assert((LANGUAGE_LEARN | LANGUAGE_BY_THREAD | LANGUAGE_COPIED | LANGUAGE_OWNER | LANGUAGE_LINES | LANGUAGE_BASE |
                LANGUAGE_MARK_FAR | LANGUAGE_NEAR | LANGUAGE_SEVERAL | LANGUAGE_ROOMS | LANGUAGE_CALLERS | LANGUAGE_CODE_HOP |
-               LANGUAGE_OWNER_TABLE) == 0x1fff); // 13 flags fill 13 bits: none has another's
+               LANGUAGE_OWNER_TABLE | LANGUAGE_THREAD_COPIES) == 0x3fff); // 14 flags fill 14 bits: none has another's
 /// LANGUAGE_IS_...; 0: it is a tool's own record.
 [[nodiscard]] inline __u32 language_record(const RecordHead &head) {
     return head.user_bytes == LANGUAGE_RECORD ? head.ending : 0;

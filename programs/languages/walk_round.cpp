@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint32_t kMostWords = LanguageWalk::kMostWords;
 constexpr uint32_t kMostInRoom = 1 << 20; // frames
+constexpr uint32_t kMostCopies = 1 << 16; // of one code's instructions
 
 struct Emit : LanguagePlaces {
     /// dst = the word at the place that `where` (u16, of the process) names, in the frame.
@@ -308,6 +309,22 @@ struct Emit : LanguagePlaces {
         g.bind(found);
     }
 
+    /// r2 = where the code at r7 would begin if the instructions that this frame's thread runs were its own.
+    void find_copy() const {
+        const Label own = g.label("its own instructions");
+        of_frame<uint32_t>(r8, offsetof(LanguageState, process.copy));
+        g.mov(r2, r7);
+        g.jump_if(r8 == 0, own);
+        g.jump_if(r8 > runtime(kMostCopies), own);
+        of_code<uint64_t>(r1, offsetof(LanguageState, process.copies));
+        g.lsh(r8, 3);
+        g.add(r1, r8);
+        g.read_user<uint64_t>(r2, r1 + 8);
+        g.load<uint16_t>(r1, STATE(process.instructions));
+        g.sub(r2, r1);
+        g.bind(own);
+    }
+
     /// r9 = where in the code at r7 the frame is, or the line's number.
     void find_position() const {
         const Label lines = g.label("lines"), found = g.label("position");
@@ -326,6 +343,7 @@ struct Emit : LanguagePlaces {
         g.mov(r2, r7);
         g.and_(r3, LANGUAGE_BASE);
         g.if_(r3 != 0, [&] { of_code<uint64_t>(r2, offsetof(LanguageState, process.base)); });
+        if_flag(LANGUAGE_THREAD_COPIES, [&] { find_copy(); });
         g.sub(r9, r2);
         g.jump(found);
         g.bind(lines);

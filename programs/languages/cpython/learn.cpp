@@ -33,10 +33,12 @@ struct Objects {
 constexpr Objects kHeads[] = {{16}, {32}};
 
 struct Slots {
-    int64_t from, to; // bytes from the thread pointer: where its thread-specific values may be
+    int64_t from, to; // bytes from the thread pointer
 };
-// glibc: struct pthread begins at the thread pointer on x86_64 and ends there on arm64; its first block of 32 values is in it.
-Slots slots(Arch arch) { return arch == Arch::arm64 ? Slots{-0x780, 0} : Slots{0x100, 0x700}; }
+// Where a thread has its values. By a key: glibc's struct pthread begins at the thread pointer on x86_64 and ends there on arm64;
+// its first block of 32 values is in it. By a variable of its own, as from 3.15 on: those are on the other side.
+constexpr Slots kSlots[] = {{0x100, 0x700}, {-0x800, 0}}, kSlotsArm64[] = {{-0x780, 0}, {0x10, 0x810}};
+std::span<const Slots> slots(Arch arch) { return arch == Arch::arm64 ? kSlotsArm64 : kSlots; }
 
 struct Chain {
     uint64_t code = 0, previous = 0;     // bytes in a frame
@@ -144,20 +146,67 @@ class Learning {
     const Build &build_;
 };
 
-// The word of a frame that lies within its code's instructions, in every frame. These end the code object, which says how many it
-// has: what else a frame points at may lie right behind.
-std::optional<uint32_t> position_of(Memory &memory, const Chain &chain, uint64_t code_size, uint64_t unit, uint64_t length) {
+// A code object's instructions, which end it.
+struct Instructions {
+    uint64_t begin; // bytes of a code object in front of them
+    uint64_t unit;  // bytes of one
+    uint64_t count; // where in a code object their number is
+};
+
+// Without the lock of the interpreter, from 3.14 on, each thread specialises a copy of its own: a code object has a list of them,
+// whose first is its own instructions, and a frame has a number in that list.
+struct Copies {
+    uint32_t list; // in a code object
+    uint32_t copy; // in a frame
+};
+
+// The word of every code object that leads to such a list.
+std::optional<uint32_t> copies_of(Memory &memory, const Chain &chain, const Instructions &instructions) {
+    for (uint32_t at = 16; at < instructions.begin; at += 8)
+        if (std::all_of(chain.codes.begin(), chain.codes.end(), [&](uint64_t code) {
+                const uint64_t list = code == 0 ? 0 : memory.word(code + at).value_or(0);
+                return code == 0 || memory.word(list + 8) == code + instructions.begin;
+            }))
+            return at;
+    return std::nullopt;
+}
+
+// Where the instructions begin that a frame is in; 0: it says no copy that there is.
+uint64_t begin_of(Memory &memory, const Chain &chain, size_t i, const Instructions &instructions, const Copies *copies) {
+    if (!copies) return chain.codes[i] + instructions.begin;
+    const uint64_t list = memory.word(chain.codes[i] + copies->list).value_or(0);
+    const auto copy = memory.word32(chain.frames[i] + copies->copy);
+    return copy && *copy < memory.word(list).value_or(0) ? memory.word(list + 8 + 8 * uint64_t{*copy}).value_or(0) : 0;
+}
+
+// The word of a frame that lies within its code's instructions, in every frame. The code object says how many there are: what
+// else a frame points at may lie right behind.
+std::optional<uint32_t> position_of(Memory &memory, const Chain &chain, const Instructions &instructions, const Copies *copies) {
     for (uint32_t at = 0; at < LANGUAGE_WINDOW - 8; at += 8) {
         size_t within = 0, functions = 0;
         for (size_t i = 0; i < chain.frames.size(); ++i) {
             if (chain.codes[i] == 0) continue;
             ++functions;
-            const auto word = memory.word(chain.frames[i] + at), units = memory.word(chain.codes[i] + length);
-            if (!word || !units) break;
-            const uint64_t begin = chain.codes[i] + code_size, bytes = std::min(*units, kMostCode) * unit;
-            within += *word + unit >= begin && *word < begin + bytes; // 3.11 begins one instruction early
+            const auto word = memory.word(chain.frames[i] + at), units = memory.word(chain.codes[i] + instructions.count);
+            const uint64_t begin = begin_of(memory, chain, i, instructions, copies);
+            if (!word || !units || begin == 0) break;
+            const uint64_t bytes = std::min(*units, kMostCode) * instructions.unit;
+            within += *word + instructions.unit >= begin && *word < begin + bytes; // 3.11 begins one instruction early
         }
         if (functions > 0 && within == functions) return at;
+    }
+    return std::nullopt;
+}
+
+// The same where there are copies, and which number is a copy's. In a thread that runs what is the objects' own it is 0, as the
+// upper half of a pointer may be; it lies behind pointers, the position among them.
+std::optional<std::pair<uint32_t, Copies>> position_in_copies(Memory &memory, const Chain &chain,
+                                                              const Instructions &instructions) {
+    const auto list = copies_of(memory, chain, instructions);
+    for (uint32_t copy = 16; list && copy + 4 <= LANGUAGE_WINDOW - 8; copy += 8) {
+        const Copies copies{*list, copy};
+        if (const auto at = position_of(memory, chain, instructions, &copies); at && *at + 8 <= copy)
+            return std::pair(*at, copies);
     }
     return std::nullopt;
 }
@@ -219,18 +268,16 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
         return std::nullopt;
     }
 
-    // Py_GIL_DISABLED: from 3.14 on a frame's position lies in its thread's own copy of the instructions.
-    if (objects.head != kHeads[0].head && build.version >= 0x030e0000) {
-        why = "free-threaded builds from 3.14 on give each thread its own copies of functions, whose lines aren't known here";
-        return std::nullopt;
-    }
-
-    std::vector<Way> ways = learning.ways(thread_pointer, slots(arch));
-    std::erase_if(ways, [&](const Way &way) {
-        return std::any_of(refuted.begin(), refuted.end(), [&](const LanguageProcess &other) { return way.is(other); });
-    });
+    std::vector<Way> ways;
     size_t most = 0;
-    for (const Way &way : ways) most = std::max(most, way.chain.functions);
+    for (const Slots &range : slots(arch)) {
+        if (most >= kLeastFrames) break;
+        ways = learning.ways(thread_pointer, range);
+        std::erase_if(ways, [&](const Way &way) {
+            return std::any_of(refuted.begin(), refuted.end(), [&](const LanguageProcess &other) { return way.is(other); });
+        });
+        for (const Way &way : ways) most = std::max(most, way.chain.functions);
+    }
     if (most < kLeastFrames) {
         why = memory.exhausted() ? "too much had to be read"
               : !refuted.empty() ? "no word of its thread states leads to frames that agree with its native stacks"
@@ -258,10 +305,20 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     // Where instructions are part of the object (3.11), it is one of variable size.
     const auto size = memory.word(build.code_type + objects.basic_size()),
                unit = memory.word(build.code_type + objects.item_size());
-    const auto position =
-        size && *size < 1024 && unit == 2 ? position_of(memory, best, *size, *unit, objects.length()) : std::nullopt;
-    if (position) {
-        out.code_size = static_cast<uint32_t>(*size);
+    const bool inside = size && *size < 1024 && unit == 2;
+    const Instructions instructions{size.value_or(0), 2, objects.length()};
+    const bool copied = inside && objects.head != kHeads[0].head && build.version >= 0x030e0000; // Py_GIL_DISABLED
+    if (const auto found = copied ? position_in_copies(memory, best, instructions) : std::nullopt) {
+        const auto &[position, copies] = *found;
+        out.code_size = static_cast<uint32_t>(instructions.begin);
+        process.flags |= LANGUAGE_THREAD_COPIES;
+        process.position = static_cast<uint16_t>(position);
+        process.copies = static_cast<uint16_t>(copies.list);
+        process.copy = static_cast<uint16_t>(copies.copy);
+        process.instructions = static_cast<uint16_t>(instructions.begin);
+        process.code_bytes = std::max(process.code_bytes, copies.list + 8);
+    } else if (const auto position = inside && !copied ? position_of(memory, best, instructions, nullptr) : std::nullopt) {
+        out.code_size = static_cast<uint32_t>(instructions.begin);
         process.position = static_cast<uint16_t>(*position);
     } else if (const auto of_frame = learning.members(build.frame_type); of_frame.contains("f_lasti")) {
         process.position = static_cast<uint16_t>(of_frame.at("f_lasti")); // counts bytes, to 3.9
@@ -295,7 +352,8 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     if (out.code_size != 0) process.flags |= LANGUAGE_NEAR; // since 3.11 they are on a stack of their own
     process.mark = 68;                                      // of 3.11: is_entry; of others nobody asks
     process.none = has_shims ? build.none : 0;
-    process.window = std::max<uint32_t>({process.code + 8u, process.previous + 8u, process.position + 8u, process.mark + 1u});
+    process.window = std::max<uint32_t>(
+        {process.code + 8u, process.previous + 8u, process.position + 8u, process.copy + 4u, process.mark + 1u});
     if (process.window >= LANGUAGE_WINDOW || process.code_bytes >= LANGUAGE_CODE_BYTES) {
         why = "its frames are larger than what is looked at of them";
         return std::nullopt;

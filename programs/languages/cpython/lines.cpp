@@ -87,8 +87,9 @@ std::optional<std::string> string_of(Bytes object, uint32_t head, uint32_t text)
     const auto length = load<uint64_t>(object.data() + head);
     const auto state = load<uint32_t>(object.data() + at_state);
     if (length > UINT32_MAX) return std::nullopt;
-    // The kind (1, 2 or 4 bytes a character), compact and ASCII follow `interned`, whose width grew from 2 to 16 bits in 3.14.
-    for (const unsigned shift : {2u, 16u}) {
+    // The kind (1, 2 or 4 bytes a character), compact and ASCII follow `interned`, whose width grew from 2 to 16 bits in 3.14,
+    // and is 8 without the lock of the interpreter. Its values are below 4.
+    for (const unsigned shift : {2u, 8u, 16u}) {
         const unsigned kind = state >> shift & 7;
         const bool compact = state >> (shift + 3) & 1, ascii = state >> (shift + 4) & 1;
         if (!compact || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1)) continue;

@@ -102,14 +102,53 @@ TEST_CASE("learn: words are found wherever a build has them") {
     }
 }
 
-TEST_CASE("learn: from 3.14 on a build without a lock has copies of functions, which aren't read") {
+TEST_CASE("learn: from 3.14 on a thread of a build without a lock runs its own copies of instructions") {
     const Shape shape{808, 72, UINT64_MAX, 0, 8, 56, 216, 136, 128, 84, 152, 56, 32};
+    constexpr uint64_t kLists = kBase + 0x30000, kCopies = kBase + 0x38000, kList = 176, kCopy = 72;
+    const auto made = [&](Made &memory, uint32_t copy, uint64_t number) {
+        build(memory, shape, 6);
+        for (uint64_t i = 0; i < 6; ++i) {
+            const uint64_t code = kCodes + i * 0x400, list = kLists + i * 0x100, own = code + shape.size;
+            memory.put(code + kList, list);
+            memory.put(list, number);
+            memory.put(list + 8, own);
+            memory.put(list + 24, kCopies + i * 0x100);
+            memory.put(kFrames + i * 0x100 + kCopy, copy);
+            memory.put(kFrames + i * 0x100 + shape.position, (copy == 0 ? own : kCopies + i * 0x100) + 2 * i);
+        }
+    };
+    std::string why;
+    for (const uint32_t copy : {0u, 2u}) {
+        Made memory;
+        made(memory, copy, 3);
+        const auto layout = learnt(memory, why, {}, 0x030e0af0);
+        REQUIRE_MESSAGE(layout, why);
+        const LanguageProcess &process = layout->process;
+        CHECK((process.flags & LANGUAGE_THREAD_COPIES) != 0);
+        CHECK(process.position == shape.position);
+        CHECK(process.copies == kList);
+        CHECK(process.copy == kCopy);
+        CHECK(process.instructions == shape.size);
+        CHECK(layout->code_size == shape.size);
+    }
+    Made memory;
+    made(memory, 2, 2); // its list ends in front of the copy
+    CHECK_FALSE(learnt(memory, why, {}, 0x030e0af0));
+    CHECK(why == "no word of its frames lies in their functions' instructions");
+    Made older;
+    build(older, shape, 6);
+    CHECK(learnt(older, why, {}, 0x030d0ff0));
+}
+
+TEST_CASE("learn: a thread's own variable leads to its frames, too") {
+    Shape shape{808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40};
+    shape.slot = static_cast<uint64_t>(-0x48);
     Made memory;
     build(memory, shape, 6);
     std::string why;
-    CHECK(learnt(memory, why, {}, 0x030d0ff0));
-    CHECK_FALSE(learnt(memory, why, {}, 0x030e0af0));
-    CHECK(why.find("free-threaded") != why.npos);
+    const auto layout = learnt(memory, why);
+    REQUIRE_MESSAGE(layout, why);
+    CHECK(layout->process.start == shape.slot);
 }
 
 TEST_CASE("learn: stacks of two functions prove nothing") {

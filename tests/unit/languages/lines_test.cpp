@@ -69,6 +69,7 @@ TEST_CASE("strings: of one, two and four bytes a character, of both layouts, cut
     CHECK(string_of(bytes(object(1, kFour, 72, {0x00, 0xf6, 0x01, 0})), 16, 48) == "\U0001f600");
     CHECK(string_of(bytes(object(9, kAscii, 48, {'m', 'a'})), 16, 48) == "ma...");
     CHECK(string_of(bytes(object(4, kAscii << 14, 40, {'m', 'a', 'i', 'n'})), 16, 40) == "main"); // 3.14
+    CHECK(string_of(bytes(object(4, kAscii << 6, 40, {'m', 'a', 'i', 'n'})), 16, 40) == "main");  // without a lock
     CHECK_FALSE(string_of(bytes(object(4, 0, 48, {'m', 'a', 'i', 'n'})), 16, 48));
     CHECK_FALSE(string_of({}, 16, 48));
     // Without a lock of the interpreter each object has 16 bytes more in front.
