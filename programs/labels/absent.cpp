@@ -3,13 +3,13 @@
 
 #include "programs/labels/choice.h"
 #include "programs/labels/read_dsl.h"
-#include "runtime/base/fail.h"
+#include "programs/without_part.h"
 
 namespace rawbpf::inline v0 {
 
 Result<std::optional<LabelParts>> choose_labels(const std::vector<std::string> &keys) {
     if (keys.empty()) return std::optional<LabelParts>();
-    return fail(Errc::unsupported, "labels: this build leaves out the part labels (-Dparts)");
+    return Unexpected(without_part("labels", "labels"));
 }
 
 // Who asks choose_labels() makes none of these.

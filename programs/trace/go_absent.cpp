@@ -6,12 +6,12 @@
 #include "programs/trace/emit.h"
 #include "programs/trace/go_place.h"
 #include "programs/trace/go_values.h"
-#include "runtime/base/fail.h"
+#include "programs/without_part.h"
 
 namespace rawbpf::inline v0::trace {
 
 Result<GoProgram> GoProgram::open(const UserFunctions &, const std::string &) {
-    return fail(Errc::unsupported, "functions of Go's programs: this build leaves out the part go (-Dparts)");
+    return Unexpected(without_part("functions of Go's programs", "go"));
 }
 std::string GoProgram::read_types(const std::vector<UserFunction> &) { return {}; }
 bool GoProgram::describe(const UserFunction &, bool, ProbeSite &) const { return false; }

@@ -1,12 +1,10 @@
 // In the place of match_usdt.cpp and known_probes.cpp, in a build without the part `usdt`: no file's probes are looked for.
 #include "programs/trace/match.h"
-#include "runtime/base/fail.h"
+#include "programs/without_part.h"
 
 namespace rawbpf::inline v0::trace {
 
-Result<Matched> match_usdt(const ProbeSpec &, const MatchOptions &) {
-    return fail(Errc::unsupported, "USDT probes: this build leaves out the part usdt (-Dparts)");
-}
+Result<Matched> match_usdt(const ProbeSpec &, const MatchOptions &) { return Unexpected(without_part("USDT probes", "usdt")); }
 
 const KnownProbes &KnownProbes::built_in() {
     static const KnownProbes none;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "programs/unwind/unwinder.h"
-#include "runtime/base/format.h"
+#include "programs/without_part.h"
 
 namespace rawbpf::inline v0 {
 
@@ -14,8 +14,7 @@ UnwindProgramOptions probe_unwind() { return {}; }
 std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note) {
     note.clear();
     if (choice.by != UnwindBy::fp)
-        note = "user stacks are walked by frame pointers, and end in code without them: this build leaves out the part unwind "
-               "(-Dparts)";
+        note = without_part("user stacks are walked by frame pointers, and end in code without them", "unwind").message();
     return {};
 }
 

@@ -1,12 +1,12 @@
 // In the place of live_tables.cpp and closure.cpp, in a build without the part `unwind`: nobody builds tables.
 #include "programs/unwind/closure.h"
 #include "programs/unwind/live_tables.h"
-#include "runtime/base/fail.h"
+#include "programs/without_part.h"
 
 namespace rawbpf::inline v0::unwind {
 
 Result<std::unique_ptr<LiveTables>> LiveTables::create(LoadedObject &, ModuleFiles &, const LiveTablesOptions &) {
-    return fail(Errc::unsupported, "unwind tables: this build leaves out the part unwind (-Dparts)");
+    return Unexpected(without_part("unwind tables", "unwind"));
 }
 
 CommandEnvironment CommandEnvironment::own() { return {}; }
