@@ -164,8 +164,8 @@ def asm_points_at_mistakes():
         r = bad(1, message, "asm", written("bad.asm", text + "\nexit\n"), "--hex")
         assert "    | " in r.err and "^" in r.err and "bad.asm:1:" in r.err, r.err
     bad(1, "address only after it is loaded", "asm", path("prog.asm"), "--hex")
-    bad(1, "other.asm` can't be read", "asm", written("inc.asm", '.include "other.asm"\n'))
-    written("other.asm", "r0 = 7\nexit\n")
+    bad(1, "absent_yet.asm` can't be read", "asm", written("inc.asm", '.include "absent_yet.asm"\n'))
+    written("absent_yet.asm", "r0 = 7\nexit\n")
     good("asm", path("inc.asm"))
     bad(2, "either a file or --id", "disasm")
     bad(1, "7 bytes; an instruction has 8, and the last one lacks 1", "disasm", written("cut.hex", "b7 00 00 00 05 00 00"))

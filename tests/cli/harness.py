@@ -36,11 +36,12 @@ notes = []  # why the running test is flaky
 tests = []
 
 
-def test(f=None, *, long=False):
-    """Puts a test on the list. A long one takes more than ten seconds; `./dev test` leaves it to `./dev test --full`."""
+def test(f=None, *, long=False, alone=False):
+    """Puts a test on the list. A long one takes more than ten seconds; `./dev test` leaves it to `./dev test --full`. Beside one that runs
+    alone there is no other: it counts what the whole machine has, or measures what others would disturb."""
     if f is None:
-        return functools.partial(test, long=long)
-    f.long = long
+        return functools.partial(test, long=long, alone=alone)
+    f.long, f.alone = long, alone
     tests.append(f)
     return f
 
@@ -169,6 +170,18 @@ def interrupt(process):
         if not any(mask >> signal.SIGINT - 1 & 1 for mask in pending):
             return
         time.sleep(0.01)
+
+
+def let_run(pid, seconds):
+    """Waits until a process has had so much processor time, not so much of the clock's: what it compiles, and when, is a matter of that. One
+    that mostly sleeps gets ten times as long."""
+    end = time.monotonic() + 10 * seconds + 20
+    while time.monotonic() < end:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        if sum(map(int, fields[11:13])) >= seconds * os.sysconf("SC_CLK_TCK"):
+            return
+        time.sleep(0.02)
 
 
 def has_json():

@@ -114,7 +114,7 @@ def main_stacks(out):
 def profiled(bin, *flags):
     """main_stacks(), and what the JVM itself says of them."""
     with Program(bin, "Known", PROGRAM, *flags) as p:
-        time.sleep(0.5)
+        let_run(p.pid, 0.8)
         # So many that chance alone seldom makes a ratio of 3 less than 2.3 or more than 4.
         r = good("profile", "-F", "997", "-d", "2", "-f", "json", "-p", p.pid)
         told = subprocess.run([bin + "/jstack", p.pid], capture_output=True, text=True, timeout=60).stdout
@@ -225,7 +225,7 @@ def java_frames_are_those_that_the_virtual_machine_tells():
     for bin in needs_java():
         for flags, inlined in CHAIN_RUNS:
             with Program(bin, "Chain", CHAIN, *flags) as p:
-                time.sleep(0.8)
+                let_run(p.pid, 1.2)
                 r = good("profile", "-F", "199", "-d", "1", "-f", "json", "-p", p.pid)
                 for _ in range(5):  # an interpreted program stops nearly always in the loop
                     told = jstack_of_chain(bin, p.pid)
@@ -258,7 +258,7 @@ def java_frames_are_those_that_the_virtual_machine_tells():
 def java_inlined_in_a_recording_and_in_pprof():
     recording = path("chain.rec")
     with Program(needs_java()[0], "Chain", CHAIN, "-XX:-TieredCompilation", "-XX:CompileCommand=dontinline,Chain::spin") as p:
-        time.sleep(0.8)
+        let_run(p.pid, 1.2)
         good("profile", "-F", "199", "-q", "--record", recording, "-d", "1", "-p", p.pid)
     stacks = [line for line in good("report", recording, "-q", "-f", "folded").out.splitlines() if "Chain.spin" in line]
     assert stacks and all("Chain.a_[i];Chain.b_[i];Chain.c_[i];Chain$Inner.go_[i];Chain.spin" in line for line in stacks), stacks
@@ -313,7 +313,7 @@ def java_virtual_threads_are_whole_or_say_what_is_missing():
         raise Skip("needs a JDK with virtual threads (21)")
     for bin, how in itertools.product(machines, ("runs", "sleeps")):
         with Program(bin, "Virtual", VIRTUAL, "-XX:CompileCommand=dontinline,Virtual::*", arguments=[how]) as p:
-            time.sleep(1)
+            let_run(p.pid, 1)
             r = good("profile", "-F", "199", "-d", "1", "-f", "json", "-p", p.pid)
         objects = [json.loads(line) for line in r.out.splitlines()]
         ends, cuts = collections.Counter(), 0

@@ -192,7 +192,7 @@ def doctor_says_what_will_be_seen_of_node():
     command = node("known.js", PROGRAM)
     p = subprocess.Popen([*command, path("known.js"), "20000"], stdout=subprocess.DEVNULL)
     try:
-        time.sleep(0.5)
+        let_run(p.pid, 0.3)
         r = good("doctor", "-p", str(p.pid))
     finally:
         p.kill()
