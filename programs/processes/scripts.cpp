@@ -222,15 +222,15 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
 /// now on it walks those of all.
 Scripts::Others Scripts::find_others(uint32_t pid, Process &process, uint64_t now_ns) {
     Build &build = builds_.at(process.module);
-    if (process.several || !build.file.runtime->others || process.searches >= kMostSearches) return Others::none;
-    // Who has fallen behind reads many stacks at once, all of which are astray for the same reason.
-    if (now_ns < process.searched_ns + kTryAgainNs) return Others::unknown;
+    if (process.several || !build.file.runtime->others || process.searches >= kMostSearches ||
+        now_ns < process.searched_ns + kTryAgainNs)
+        return Others::none;
     process.searched_ns = now_ns;
     ++process.searches;
     sys::Because why("whether a process has several interpreters, whose frames are in lists of their own");
     const auto maps = sys::read_file(format("/proc/{}/maps", pid));
     auto pages = ProcessPages::open(pid);
-    if (!maps || !pages) return Others::unknown;
+    if (!maps || !pages) return Others::gone;
     Memory memory(*pages);
     const auto thread = find_thread_pointer(memory, *maps, kHostArch);
     Layout layout = *build.layout;

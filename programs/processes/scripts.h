@@ -119,8 +119,8 @@ class Scripts {
     [[nodiscard]] bool judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
     bool learn_from(languages::ProcessPages &pages, Process &process, uint64_t thread_pointer);
-    /// `none`: it walks them already, or there are none. `unknown`: the process has ended, or was searched a moment ago.
-    enum class Others : uint8_t { none, found, unknown };
+    /// `none`: it walks them already, or there are none. `gone`: the process has ended, so nobody knows.
+    enum class Others : uint8_t { none, found, gone };
     [[nodiscard]] Others find_others(uint32_t pid, Process &process, uint64_t now_ns);
     void take_list(const Build &build, uint32_t module, std::span<const uint64_t> words);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
