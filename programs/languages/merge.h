@@ -45,6 +45,12 @@ enum class Merged : uint8_t {
     return ends;
 }
 
+/// Takes the outermost frame off a list, if it only ends a group that has no others: what a thread begins with, called by nobody.
+inline void drop_base(std::vector<ListFrame> &list) {
+    const size_t size = list.size();
+    if (size > 0 && list.back().hidden && list.back().ends_group && (size == 1 || list[size - 2].ends_group)) list.pop_back();
+}
+
 /// `evaluates[i]`: whether native frame i (leaf first) is a function that evaluates. `rooted`: the native stack reaches the
 /// thread's first function. `early`: what native code calls is in the list before the function that evaluates is entered, and
 /// until the native code has called it for the last time, as a comparison while a list is sorted. `native(i)` and `listed(place)`

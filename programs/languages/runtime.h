@@ -66,6 +66,7 @@ struct Layout {
     uint32_t text = 0; ///< bytes of a string object in front of its characters, where all are ASCII
     bool stacked =
         false; ///< what ends a list of frames (LANGUAGE_IS_LIST) is an address on the native stack: inner lists have lower ones
+    bool based = false; ///< the outermost frame of each list is one that a thread begins with, which evaluates nothing
     uint32_t head = 16; ///< bytes of each object in front of what it is
     uint32_t code_size =
         0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them

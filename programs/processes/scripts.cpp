@@ -262,7 +262,11 @@ bool Scripts::judge(uint32_t module, Build &build, Merged how) {
 bool Scripts::take_code(Bytes record) {
     constexpr size_t kHead = offsetof(LanguageCode, table);
     if (!on() || !is_language_code(record)) return false;
-    if (record.size() < kHead || functions_.size() >= kMostFunctions) return true;
+    if (record.size() < kHead) return true;
+    if (functions_.size() >= kMostFunctions) {
+        ++unnamed_;
+        return true;
+    }
     LanguageCode code{};
     std::memcpy(&code, record.data(), kHead);
     const size_t table = std::min<size_t>(code.table_bytes, record.size() - kHead);
@@ -325,14 +329,18 @@ void Scripts::search(Build &build, uint32_t module, const std::vector<FrameLocat
 }
 
 /// The frames in `words`, leaf first: where there are several lists, the inner one first. Without addresses on the native stack
-/// that is the one walked last: a thread's pointer leads to its first interpreter, and others come by age.
+/// that is the one walked last: a thread's pointer leads to its first interpreter, and others come by age. Where threads begin
+/// with a frame, it leads to the one that runs.
 void Scripts::take_list(const Build &build, uint32_t module, std::span<const uint64_t> words) {
     list_.clear();
     lists_.clear();
     for (size_t i = 0; i + 1 < words.size(); i += 2) {
         const uint64_t id = words[i];
         if (LANGUAGE_MARK(words[i + 1]) == LANGUAGE_IS_LIST) {
-            lists_.push_back({build.layout->stacked ? id : UINT64_MAX - lists_.size(), std::move(list_)});
+            if (build.layout->based) languages::drop_base(list_);
+            const uint64_t by_age = UINT64_MAX - lists_.size(); // the newest is walked last
+            const bool current = build.layout->based && lists_.empty();
+            lists_.push_back({current ? 0 : build.layout->stacked ? id : by_age, std::move(list_)});
             list_.clear();
             continue;
         }
@@ -343,6 +351,7 @@ void Scripts::take_list(const Build &build, uint32_t module, std::span<const uin
         const uint32_t number = part.hidden ? 0 : place(build, module, id, words[i + 1]);
         list_.push_back({number, part.ends_group, part.hidden});
     }
+    if (build.layout->based) languages::drop_base(list_);
     if (lists_.empty()) return;
     lists_.push_back({UINT64_MAX, std::move(list_)}); // the last one was cut
     std::stable_sort(lists_.begin(), lists_.end(), [](const List &a, const List &b) { return a.ends < b.ends; });
@@ -360,7 +369,11 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         return;
     }
     Build &build = builds_.at(process->second.module);
-    if (!build.layout || positions_.size() >= kMostPositions || view_ == ScriptView::native) return;
+    if (!build.layout || view_ == ScriptView::native) return;
+    if (positions_.size() >= kMostPositions) {
+        ++unplaced_;
+        return;
+    }
     if (!process->second.walked || now_ns < process->second.walked_ns) return; // its program had only native frames to send
     const bool cut = words.size() >= 2 * LANGUAGE_FRAMES;
     take_list(build, process->second.module, words);
@@ -422,6 +435,12 @@ std::vector<std::string> Scripts::learnt() const {
 
 std::vector<std::string> Scripts::warnings() const {
     std::vector<std::string> out;
+    if (unnamed_ > 0)
+        out.push_back(format("{} functions of languages have no name: those of {} are kept, and there were more", unnamed_,
+                             kMostFunctions));
+    if (unplaced_ > 0)
+        out.push_back(format("{} stacks have native frames only: {} lines of languages' functions are kept, and there were more",
+                             unplaced_, kMostPositions));
     for (const auto &[module, build] : builds_) {
         if (build && build->layout && build->file.evaluates.empty() && build->search.stacks() > 0)
             out.push_back(format("{}: {}'s functions aren't shown: the file doesn't export the function that evaluates them, and "

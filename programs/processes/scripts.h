@@ -143,6 +143,7 @@ class Scripts {
     std::vector<Position> positions_;                             // a place's file_offset
     std::map<std::pair<uint64_t, uint32_t>, uint32_t> position_index_;
     uint64_t equal_ = 0, one_more_ = 0, one_less_ = 0, astray_ = 0, cut_ = 0;
+    uint64_t unnamed_ = 0, unplaced_ = 0; // functions and stacks for which there was no room
     // of one stack
     std::vector<bool> evaluates_, resumed_;
     std::vector<languages::ListFrame> list_;

@@ -347,8 +347,11 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     const uint32_t minor = build.version >> 16 & 0xff;
     const bool has_shims = build.version >= 0x030c0000;
     out.groups = has_shims ? Groups::shims : minor == 11 ? Groups::marked : Groups::each;
-    // The last frame of a list is a shim, and lies on the native stack as the evaluation's words do that a second hop leads from.
-    out.stacked = has_shims || process.hops > 1;
+    // From 3.15 on a thread has a frame in its state, behind the shim of its first evaluation.
+    out.based = has_shims && best.codes.size() > 1 && best.codes.back() == 0 && best.codes[best.codes.size() - 2] == 0;
+    // Else the last frame of a list is a shim, and lies on the native stack as the evaluation's words do that a second hop leads
+    // from.
+    out.stacked = !out.based && (has_shims || process.hops > 1);
     if (out.code_size != 0) process.flags |= LANGUAGE_NEAR; // since 3.11 they are on a stack of their own
     process.mark = 68;                                      // of 3.11: is_entry; of others nobody asks
     process.none = has_shims ? build.none : 0;

@@ -151,6 +151,26 @@ TEST_CASE("learn: a thread's own variable leads to its frames, too") {
     CHECK(layout->process.start == shape.slot);
 }
 
+TEST_CASE("learn: a frame that each thread begins with lies behind a shim without a function") {
+    constexpr uint64_t kNone = kBase + 0x3f000;
+    const Shape shape{808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40};
+    for (const unsigned shims : {1u, 2u}) {
+        Made memory;
+        build(memory, shape, 6);
+        for (unsigned i = 6 - shims; i < 6; ++i) memory.put(kFrames + i * 0x100 + shape.code, kNone);
+        Memory reader(memory);
+        cpython::Build of;
+        of.code_type = kTypes;
+        of.none = kNone;
+        of.version = 0x030f00f0;
+        std::string why;
+        const auto layout = cpython::learn(reader, of, Arch::x86_64, kThread, {}, why);
+        REQUIRE_MESSAGE(layout, why);
+        CHECK(layout->based == (shims == 2));
+        CHECK(layout->stacked == (shims == 1));
+    }
+}
+
 TEST_CASE("learn: stacks of two functions prove nothing") {
     Made memory;
     build(memory, {792, 56, 8, 32, 48, 56, 184, 112, 104, 72, 128, 48}, 2);

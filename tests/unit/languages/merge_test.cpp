@@ -75,6 +75,19 @@ TEST_CASE("merge: what native code is about to call isn't shown yet, where such 
     CHECK(merged("aEb", "1|2|", false, true).how == Merged::astray);
 }
 
+TEST_CASE("merge: what a thread begins with is no group") {
+    const ListFrame function{1, false}, shim{0, true, true};
+    const auto left = [](std::vector<ListFrame> list) {
+        drop_base(list);
+        return list.size();
+    };
+    CHECK(left({function, shim, shim}) == 2);
+    CHECK(left({shim}) == 0);
+    CHECK(left({function, shim}) == 2); // it was cut, or is another build's
+    CHECK(left({function}) == 1);
+    CHECK(left({}) == 0);
+}
+
 TEST_CASE("merge: every frame comes out once, in its order, whatever the lists are") {
     std::mt19937 random(7);
     for (int round = 0; round < 20000; ++round) {
