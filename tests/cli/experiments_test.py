@@ -38,10 +38,12 @@ def objects():
 
 
 def released(before):
-    """Nothing is left that wasn't there. The kernel frees objects some time after nobody refers to them; what an earlier test had goes meanwhile."""
-    end = time.monotonic() + 20
-    while (left := objects() - before) and time.monotonic() < end:
+    """Nothing is left of what a run had, which has ended. The kernel frees objects some time after nobody refers to them; what an earlier test had goes meanwhile.
+    The tests that ask run alone: another's objects would be taken for these."""
+    left, end = objects() - before, time.monotonic() + 20
+    while left and time.monotonic() < end:
         time.sleep(0.05)
+        left &= objects() # what comes later isn't of this run
     assert not left, left
 
 
@@ -89,7 +91,7 @@ expect events.lost == 0
     assert "1 of 2 expectations failed" in r.err, r.err
 
 
-@test
+@test(alone=True)
 def experiments_send_packets_through_assembly():
     needs_root()
     before = objects()
@@ -189,7 +191,7 @@ expect seen == 15 && packet.result == 1
     experiment("with_object", "object lib.bpf.o\n" + text[text.index("attach"):])
 
 
-@test
+@test(alone=True)
 def experiments_are_repeated_with_several_values():
     """In the emulator, so that the figures are the same each time, and in the kernel; each run's objects are gone when the next begins."""
     text = "param times = 1\n" + COUNTER + """packet 00112233445566778899aabbccdd to on_packet times $times
@@ -223,7 +225,7 @@ measure status = workload.status
         assert "times a map had no room for one more element" in experiment("full", full, "--repeat", "1").err
 
 
-@test
+@test(alone=True)
 def experiments_release_everything_when_interrupted():
     needs_root()
     steps = ("wait", "wait 100s", "events", "workload sleep 100\nwait workload", "every 1s { print n }", "every 10s times 5 { print n }")

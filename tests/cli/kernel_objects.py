@@ -1,6 +1,9 @@
 """What tests of the running kernel's objects need: an object that stays loaded while others look at it, and what bpftool says of it."""
+import contextlib
+import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -41,6 +44,15 @@ class Attached:
     def inside(self, *words):
         """A command's words, so that it runs in the network namespace of the object: interfaces have their names there."""
         return ["nsenter", "-t", str(self.process.pid), "-n", *words]
+
+
+def held_by(pid):
+    """The programs, maps and links that a process has open: kind and number of each."""
+    found = set()
+    for file in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        with contextlib.suppress(OSError), open(file) as f: # closed meanwhile
+            found |= {(what, int(number)) for what, number in re.findall(r"^(prog|map|link)_id:\t(\d+)$", f.read(), re.M)}
+    return found
 
 
 def json_rows(*words):
