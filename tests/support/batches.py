@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Batches: several source files compiled as one, so that the headers they share are read and instantiated once.
 
-    batches.py [--rename] [--sized] ROOT OUTPUT... -- SOURCE...
+    batches.py [--sized] ROOT OUTPUT... -- SOURCE...
 
 Each OUTPUT becomes a file that includes up to BATCH or LARGE_BATCH of the sources, neighbours first; sources that aren't C++ are left out. A build
 with -Dbatches=true does this; it takes less than half the processor time of one without (the headers of the standard library and of
@@ -9,22 +9,20 @@ fmt are most of what a small file costs). Most builds of ./dev do, but neither t
 itself. That a file includes what it uses is proved without a compiler (tests/lint/includes).
 
 Two files can share a batch only when neither sees a name of the other's that is meant for one file: what an unnamed namespace holds,
-static functions, constants, types of a .cpp. So the files are read (a list of their tokens, no more), and a file goes to the first
-batch with room where
+static functions, constants, types of a .cpp. So the files are read (a list of their tokens, no more). A batch includes the headers of all its
+files first, so that what stands around a file doesn't change what its headers say, and
 
-  - no name that it declares for itself is declared there, or is called there, or is named as a type or constant there or in
-    the project's headers that it includes, and the other way round, unless both say the same `using`;
+  - a name that another file declares or calls, too, or names as a type or constant there or in the project's headers that it includes, gets another
+    one by a macro around its file: `#define row row_of_3`. A name that the file also has as a member (`.row`), or out of a namespace
+    (`x::row`), or from a header, stays what it is: that would be renamed as well. Beside such a name the other file can't be, unless both say the same `using`;
+  - a file without anything for another file to call (most tests) gets a namespace around it: `namespace of_3 { ... }`. Nothing
+    in there has to be renamed, and its using-directives end there.
+
+A file goes to the first batch with room where, beside that,
+
   - all files have the same using-directives outside functions (literals' aside);
   - all files ask to be optimised in the same way (`#pragma GCC optimize`, which counts until the batch's end);
   - no file defines macros before it includes (they would change what the others' headers say).
-
-With --rename, such a name hinders only where it has to stay what it is. A batch then includes the headers of all its files first, so
-what stands around a file doesn't change what its headers say, and
-
-  - a name that another file has, too, gets another one by a macro around its file: `#define row row_of_3`. A name that the file
-    also has as a member (`.row`), or out of a namespace (`x::row`), or from a header, stays what it is: that would be renamed as well;
-  - a file without anything for another file to call (most tests) gets a namespace around it: `namespace of_3 { ... }`. Nothing
-    in there has to be renamed, and its using-directives end there.
 
 With --sized a library's files are joined less: those with a table (`x.def`), and those that say `using`, stay apart. Programs take its members one
 by one: what is joined comes along whole, with what the linker can't leave out. (The core, whose size is stated: 288 KB in a program instead of 300.)
@@ -36,9 +34,9 @@ import os
 import re
 import sys
 
-BATCH = 16  # a change of a file compiles all of its batch again
+BATCH = 16  # of tests; a change of a file compiles all of its batch again
 SIZED_BATCH = 32  # of a library with --sized
-LARGE_BATCH = 48  # of a library with --rename: takes a tenth less again. (Tests say `using namespace`: the more headers stand before them, the more is ambiguous.)
+LARGE_BATCH = 48  # of a library: takes a tenth less again. (Tests say `using namespace`: the more headers stand before them, the more is ambiguous.)
 
 TOKEN = re.compile(r"""
     (?P<comment>//[^\n]*|/\*.*?\*/)
@@ -83,12 +81,10 @@ class File:
 
     headers = {}  # path -> a header of the project's, as a File
 
-    def __init__(self, path, root, rename=False, sized=False):
+    def __init__(self, path, root, sized=False):
         self.path = path
         self.root = root
-        self.rename = rename
         self.sized = sized
-        self.relaxed = rename and not sized
         self.own = set()      # names declared for this file alone
         self.taken = {}       # of these, what `using a::b` and `using b = c` say, by name: two files may say the same
         self.called = set()   # names before a "(", "<", "{" or "::", and names with a capital letter: what could resolve differently
@@ -102,14 +98,12 @@ class File:
         with open(path, encoding="utf-8") as source:
             tokens = self.read(source.read())
         self.heard_types = {name for name in self.heard if re.match("k?[A-Z]", name)}  # and constants
-        self.wrapped = rename and not self.shared and not self.alone
+        self.wrapped = not self.shared and not self.alone
         # What another file of the batch has to stand: names beside its own text, names beside its headers, using-directives.
-        self.beside_text = self.beside_headers = self.own | self.macros
+        elsewhere = {name for before, name in zip(tokens, tokens[1:]) if before in (".", "->", "::", "~", "goto")}
+        self.beside_text = self.own & (elsewhere | self.heard)
+        self.beside_headers = self.own & elsewhere - self.heard  # what its own headers have stands beside it already
         self.spread = self.using
-        if rename:
-            elsewhere = {name for before, name in zip(tokens, tokens[1:]) if before in (".", "->", "::", "~", "goto")}
-            self.beside_text = self.own & (elsewhere | self.heard)
-            self.beside_headers = self.own & elsewhere - self.heard  # what its own headers have stands beside it already
         if self.wrapped:
             self.called -= self.own
             self.own = self.beside_text = self.beside_headers = self.spread = set()
@@ -131,14 +125,14 @@ class File:
                     self.macros.add(name.group(1))
                     # A macro that is defined before a header is meant for that header.
                     # A table (x.def) is the file's own text.
-                    table = r'(?!\s*"[^"]*\.def")' if self.relaxed else ""
+                    table = r'(?!\s*"[^"]*\.def")' if not self.sized else ""
                     self.alone |= not included or bool(re.search(rf"^\s*#\s*include{table}", text[found.end():], re.M))
                 include = re.match(r'\s*#\s*include\s+(?:"([^"]+)"|(<[^>]+>))?', value)
                 if include:
                     included = True
                     header = self.header(include.group(1))
                     if header:
-                        self.heard |= header.called | header.heard | (header.macros if self.rename else set())
+                        self.heard |= header.called | header.heard | header.macros
                         if header.path.endswith(".def"):
                             self.heard |= header.words  # of whatever kind: its rows are a macro's
                     if not conditions and (include.group(2) or header and header.path.endswith(".h")):
@@ -164,7 +158,7 @@ class File:
         path = os.path.realpath(path)
         if path not in File.headers:
             File.headers[path] = None  # one that includes itself
-            File.headers[path] = File(path, self.root, self.rename, self.sized)
+            File.headers[path] = File(path, self.root, self.sized)
         return File.headers[path]
 
     @staticmethod
@@ -237,7 +231,7 @@ class File:
             # A function (TEST_CASE("...") is a macro's), a declaration of what is elsewhere, a specialisation.
             self.shared |= "(" in words and not words[0].isupper() or "extern" in words or words[:3] == ["template", "<", ">"]
         if words[:2] == ["using", "namespace"]:
-            if not self.relaxed or not words[-1].endswith("_literals"):  # only operator""sv and such come of it
+            if self.sized or not words[-1].endswith("_literals"):  # only operator""sv and such come of it
                 self.using.add("".join(words[2:]))
             return
         while words[:1] == ["template"]:
@@ -255,7 +249,7 @@ class File:
             if len(words) > 1:
                 name = words[1] if len(words) > 2 and words[2] == "=" else words[-1]  # using std::x
                 self.own.add(name)
-                if self.relaxed:
+                if not self.sized:
                     self.taken[name] = words
             return
         if words[0] in ("struct", "class", "enum", "union"):
@@ -303,16 +297,16 @@ class File:
 
 
 def batches(files, count):
-    """The files in so many batches, each in the first that has room and that it fits into; in a batch they stand in their order. With --rename
-    those that fit beside the fewest others choose first: where they came last, a dozen stayed alone, each with all headers for itself. (Tests keep
-    their order: beside their neighbours' headers less is ambiguous. So does what is optimised as a whole: its size is stated.)"""
+    """The files in so many batches, each in the first that has room and that it fits into; in a batch they stand in their order. Those
+    that fit beside the fewest others choose first: where they came last, a dozen stayed alone, each with all headers for itself. (Tests keep
+    their order: beside their neighbours' headers less is ambiguous. So does a library with --sized.)"""
     fits = {file: {other for other in files if other is not file and file.fits(other)} for file in files}
     made = [[] for _ in range(count)]
     homeless = []
     tests = sum(file.wrapped for file in files) * 2 > len(files)
-    for file in sorted(files, key=lambda file: len(fits[file])) if files[:1] and files[0].relaxed and not tests else files:
+    for file in sorted(files, key=lambda file: len(fits[file])) if files[:1] and not files[0].sized and not tests else files:
         for batch in made:
-            if len(batch) < ((SIZED_BATCH if file.sized else LARGE_BATCH) if file.rename and not file.wrapped else BATCH) and fits[file].issuperset(batch):
+            if len(batch) < ((SIZED_BATCH if file.sized else LARGE_BATCH) if not file.wrapped else BATCH) and fits[file].issuperset(batch):
                 batch.append(file)
                 break
         else:
@@ -326,7 +320,7 @@ def batches(files, count):
 def text_of(batch, root, output):
     """The file that is compiled in place of these."""
     text = "// Made by tests/support/batches.py.\n"
-    together = len(batch) > 1 and batch[0].rename
+    together = len(batch) > 1
     if together:
         text += "".join(f"#include {header}\n" for header in dict.fromkeys(header for file in batch for header in file.first))
     for number, file in enumerate(batch):
@@ -346,10 +340,10 @@ def text_of(batch, root, output):
 
 def main():
     arguments = sys.argv[1:]
-    rename, sized = "--rename" in arguments[:2], "--sized" in arguments[:2]
-    root, *rest = arguments[rename + sized:]
+    sized = arguments[:1] == ["--sized"]
+    root, *rest = arguments[sized:]
     outputs, sources = rest[:rest.index("--")], rest[rest.index("--") + 1:]
-    files = [File(source, root, rename, sized) for source in sources if source.endswith(".cpp")]
+    files = [File(source, root, sized) for source in sources if source.endswith(".cpp")]
     for output, batch in zip(outputs, batches(files, len(outputs))):
         text = text_of(batch, root, output)
         if not os.path.exists(output) or open(output, encoding="utf-8").read() != text:
