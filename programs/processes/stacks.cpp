@@ -1,6 +1,5 @@
 // The tables behind stacks.h. Interning goes from the outermost frame to the leaf, one lookup a frame: about 20 ns each, so a
-// sample of 40 frames costs a microsecond (several, where other programs have taken the caches meanwhile: intern_stack() looks up
-// only what has changed), and what stays in memory is only the part of the stack that is new.
+// sample of 40 frames costs a microsecond, and what stays in memory is only the part of the stack that is new.
 //
 // Which places are "the same" depends on who asks. A flame graph of a compile farm sees cc1 in a thousand processes at a thousand
 // addresses (ASLR): by_offset they are one. An output that prints addresses needs by_address. An address in no mapping at all
@@ -88,25 +87,9 @@ uint32_t StackTree::intern_node(uint32_t caller, uint32_t place) {
     return id;
 }
 
-uint32_t StackTree::intern_stack(std::span<const FrameLocation> places, uint32_t owner) {
-    Last &last = last_[owner % last_.size()];
-    size_t same = 0; // frames, from the outermost on
-    while (same < places.size() && same < last.places.size() && last.places[same] == places[places.size() - 1 - same]) ++same;
-    last.places.resize(same);
-    last.nodes.resize(same);
-    for (size_t i = places.size() - same; i-- > 0;) {
-        last.nodes.push_back(intern_node(last.nodes.empty() ? kNone : last.nodes.back(), intern_place(places[i])));
-        last.places.push_back(places[i]);
-    }
-    return last.nodes.empty() ? kNone : last.nodes.back();
-}
-
 size_t StackTree::memory() const {
-    size_t bytes = places_.capacity() * sizeof(FrameLocation) + nodes_.capacity() * sizeof(Node) + place_index_.memory() +
-                   node_index_.memory();
-    for (const Last &last : last_)
-        bytes += last.places.capacity() * sizeof(FrameLocation) + last.nodes.capacity() * sizeof(uint32_t);
-    return bytes;
+    return places_.capacity() * sizeof(FrameLocation) + nodes_.capacity() * sizeof(Node) + place_index_.memory() +
+           node_index_.memory();
 }
 
 void StackTree::clear() {
@@ -114,7 +97,6 @@ void StackTree::clear() {
     nodes_ = {};
     place_index_.clear();
     node_index_.clear();
-    last_ = {};
 }
 
 uint64_t CountTable::hash(const InternedSample &sample) const {

@@ -13,9 +13,7 @@
 // is comparing numbers. A capture file is this tree, written as it grows.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -67,8 +65,6 @@ struct FrameLocation {
     uint32_t pid = 0;        ///< for anonymous memory, where an address means something only within its process; else 0
     bool kernel = false;
     bool caller = false; ///< a return address: the call is the instruction before it
-
-    friend bool operator==(const FrameLocation &, const FrameLocation &) = default;
 };
 
 /// Whether places of one file offset at different addresses (the same program in many processes) are one place or several.
@@ -84,9 +80,6 @@ class StackTree {
     };
     uint32_t intern_place(const FrameLocation &place);
     uint32_t intern_node(uint32_t caller, uint32_t place);
-    /// The node of a whole stack, places from the leaf on; kNone: it has none. From one sample of a thread to the next most
-    /// callers stay, and are looked up only where they differ from the last stack that came with such an `owner` (a process).
-    uint32_t intern_stack(std::span<const FrameLocation> places, uint32_t owner);
     /// Add without looking for an equal one: a capture's reader, whose numbers are given by the file.
     void append_place(const FrameLocation &place) { places_.push_back(place); }
     void append_node(const Node &node) { nodes_.push_back(node); }
@@ -107,13 +100,6 @@ class StackTree {
     std::vector<FrameLocation> places_;
     std::vector<Node> nodes_;
     IdIndex place_index_, node_index_;
-
-    /// The last stack of some owners, from the outermost frame on.
-    struct Last {
-        std::vector<FrameLocation> places;
-        std::vector<uint32_t> nodes;
-    };
-    std::array<Last, 8> last_;
 };
 
 /// Nothing is known of a user stack's end: there is none, or it was walked without tables.

@@ -84,7 +84,7 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
         const bool rooted = by_tables && (user.ending & ~UNWIND_TABLES) == UNWIND_ENDED_ROOT;
         scripts->merge(user.pid, user.language, rooted, user.taken_ns != 0 ? user.taken_ns : user.t_ns, places_);
     }
-    out.user = tree_.intern_stack(places_, user.pid);
+    for (size_t i = places_.size(); i-- > 0;) out.user = tree_.intern_node(out.user, tree_.intern_place(places_[i]));
 }
 
 LocatedStacks Locator::locate(const SentStacks &sent) {

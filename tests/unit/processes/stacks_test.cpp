@@ -1,8 +1,6 @@
 // Stacks as a tree, and counting by number.
 #include "programs/processes/stacks.h"
 
-#include <algorithm>
-
 #include "tests/support/test.h"
 #include "tests/unit/processes/fakes.h"
 
@@ -25,38 +23,6 @@ TEST_CASE("stacks: equal places and nodes get equal numbers, however many there 
     std::vector<uint32_t> walked;
     tree.walk(nodes[2], [&](uint32_t place) { walked.push_back(place); });
     CHECK(walked == std::vector<uint32_t>{places[2], places[1], places[0]});
-}
-
-TEST_CASE("stacks: whole ones are the nodes of their frames, whatever came before them") {
-    // Of two trees one is asked frame by frame. Stacks of a few places, so that many share their outer part, of owners that share
-    // a memory.
-    StackTree whole(Sharing::by_offset), single(Sharing::by_offset);
-    uint32_t random = 1;
-    size_t most = 0;
-    auto next = [&](uint32_t most) { return ((random = random * 1664525 + 1013904223) >> 16) % most; };
-    for (int i = 0; i < 20000; ++i) {
-        std::vector<FrameLocation> places;
-        const uint32_t depth = next(12);
-        for (uint32_t frame = 0; frame < depth; ++frame) {
-            FrameLocation place;
-            place.address = 0x1000 * next(3);
-            place.file_offset = next(3);
-            place.module = next(2) == 0 ? kNone : next(2);
-            place.caller = frame > 0;
-            places.push_back(place);
-        }
-        if (next(400) == 0) { // as a profile does when the tree has become too large
-            whole.clear();
-            single.clear();
-        }
-        uint32_t node = kNone;
-        for (size_t at = places.size(); at-- > 0;) node = single.intern_node(node, single.intern_place(places[at]));
-        REQUIRE(whole.intern_stack(places, next(20)) == node);
-        most = std::max(most, whole.nodes().size());
-    }
-    CHECK(whole.nodes().size() == single.nodes().size());
-    CHECK(whole.places().size() == single.places().size());
-    CHECK(most > 300);
 }
 
 TEST_CASE("stacks: a leaf and a return address at the same place are two places") {
