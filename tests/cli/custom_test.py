@@ -10,7 +10,7 @@ import xml.dom.minidom
 
 from harness import *
 from draw import needs_lines
-from kernel_objects import held_by
+from kernel_objects import bpftool_rows, held_by
 from protobuf import decoded_pprof, one
 from reporter import CustomRun, SOURCE_CUSTOM, custom
 
@@ -366,7 +366,7 @@ def custom_what_is_lost_is_counted():
     # A jump that leads nowhere: the array is emptied while it runs.
     if shutil.which("bpftool"):
         with CustomRun(target) as it:
-            maps = json.loads(subprocess.run(["bpftool", "-j", "map", "list"], check=True, capture_output=True, text=True).stdout)
+            maps = bpftool_rows("bpftool", "-j", "map", "list")
             arrays = {m["id"] for m in maps if m["type"] == "prog_array" and m.get("name", "").startswith("custom_progr")}
             own = held_by(it.p.pid) # other tests have such arrays, too
             emptied = [number for number in arrays if ("map", number) in own]

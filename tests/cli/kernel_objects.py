@@ -50,7 +50,7 @@ def held_by(pid):
     """The programs, maps and links that a process has open: kind and number of each."""
     found = set()
     for file in glob.glob(f"/proc/{pid}/fdinfo/*"):
-        with contextlib.suppress(OSError), open(file) as f: # closed meanwhile
+        with contextlib.suppress(OSError), open(file, encoding="ascii", errors="replace") as f: # closed meanwhile
             found |= {(what, int(number)) for what, number in re.findall(r"^(prog|map|link)_id:\t(\d+)$", f.read(), re.M)}
     return found
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 from harness import *
+from kernel_objects import held_by
 from workloads import FAMILY, SOURCE_SPLIT, SPLIT
 
 
@@ -368,21 +369,11 @@ def the_ledger_on_stderr():
 
 @test
 def kill_9_leaves_nothing_behind():
-    def held(pid):  # the ids of the programs, maps and links that a process holds
-        found = set()
-        try:
-            for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-                with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii", errors="replace") as f:
-                    found.update(re.findall(r"^((?:prog|map|link)_id):\s*(\d+)$", f.read(), re.M))
-        except OSError:
-            pass
-        return found
-
     p = subprocess.Popen([RB, "profile", "-o", "/dev/null", "-p", str(os.getpid())], stderr=subprocess.DEVNULL)
     time.sleep(0.5)
-    ours = held(p.pid)
+    ours = held_by(p.pid)
     p.kill()
     p.wait()
     assert len(ours) >= 3, f"it holds no BPF objects while it runs: {ours}"
-    left = {(pid, i) for pid in filter(str.isdigit, os.listdir("/proc")) for i in held(pid) & ours}
+    left = {(pid, i) for pid in filter(str.isdigit, os.listdir("/proc")) for i in held_by(pid) & ours}
     assert not left, left

@@ -306,7 +306,7 @@ def batches(files, count):
     tests = sum(file.wrapped for file in files) * 2 > len(files)
     for file in sorted(files, key=lambda file: len(fits[file])) if files[:1] and not files[0].sized and not tests else files:
         for batch in made:
-            if len(batch) < ((SIZED_BATCH if file.sized else LARGE_BATCH) if not file.wrapped else BATCH) and fits[file].issuperset(batch):
+            if len(batch) < (BATCH if file.wrapped else SIZED_BATCH if file.sized else LARGE_BATCH) and fits[file].issuperset(batch):
                 batch.append(file)
                 break
         else:
