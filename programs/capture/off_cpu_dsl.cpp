@@ -230,7 +230,7 @@ void off_cpu_program(Builder &b, const OffCpuTool &tool) {
     place.frames = static_cast<int32_t>(tool.fixed_bytes);
     place.room = RAWBPF_STACK_FRAMES + user_frames(tool.unwind);
     place.walk = -static_cast<int32_t>(tool.lead_bytes + sizeof(WaitingWalk));
-    place.window_bytes = WaitingWalk::kWindowBytes;
+    place.shape = WaitingWalk::kShape;
     const uint32_t value =
         waiting_record_at(tool.unwind) + tool.lead_bytes + tool.fixed_bytes + (place.room + tool.most_listed) * 8;
     const MapRef off = b.map(BPF_MAP_TYPE_HASH, tool.name + "_off", 4, value, tool.threads);

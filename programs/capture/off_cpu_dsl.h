@@ -74,8 +74,8 @@ struct OffCpuTool {
     std::function<void(Code &)> back = {};
 };
 
-/// What a walk keeps of a thread that leaves: with a small window, as each thread has its own.
-using WaitingWalk = UnwindScratch<128>;
+/// What a walk keeps of a thread that leaves: with a small window and no memory, as each thread has its own.
+using WaitingWalk = UnwindScratch<128, 0>;
 /// Where in a value of NAME_off the record begins (OffCpuTool::lead_bytes); a thread is away while its head's t_ns isn't 0.
 [[nodiscard]] uint32_t waiting_record_at(const UnwindProgramOptions *unwind);
 /// The program at raw_tp/sched_switch. Needs the kernel's BTF.

@@ -135,7 +135,7 @@ std::optional<Unwinder::WalkPlace> take_user_stack(Code &f, const RecordPlace &p
     }
     Unwinder::WalkPlace walked{how.context, how.pid};
     walked.state = place.walk;
-    walked.window_bytes = place.window_bytes;
+    walked.shape = place.shape;
     walked.frames = place.frames;
     walked.room = place.room;
     how.unwinder->walk(f, walked);

@@ -49,11 +49,11 @@ void stay_on_own_stack(Code &f);
 
 /// Where a record is made, all in bytes from r8 on, which points into a map's value.
 struct RecordPlace {
-    int32_t head = 0;                                      ///< the RecordHead
-    int32_t frames = 0;                                    ///< the kernel's addresses, behind them the user's
-    uint32_t room = 0;                                     ///< so many fit: RAWBPF_STACK_FRAMES + user_frames(), at least
-    int32_t walk = 0;                                      ///< where user stacks are walked by tables: the UnwindScratch
-    uint32_t window_bytes = UnwindScratch<>::kWindowBytes; ///< its
+    int32_t head = 0;                            ///< the RecordHead
+    int32_t frames = 0;                          ///< the kernel's addresses, behind them the user's
+    uint32_t room = 0;                           ///< so many fit: RAWBPF_STACK_FRAMES + user_frames(), at least
+    int32_t walk = 0;                            ///< where user stacks are walked by tables: the UnwindScratch
+    UnwindShape shape = UnwindScratch<>::kShape; ///< its
 
     /// A member of the head.
     [[nodiscard]] Mem at(size_t member) const { return r8 + runtime(head + static_cast<int64_t>(member)); }

@@ -198,7 +198,7 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         f.mov(r1, 0);
     f.store<uint64_t>(head + runtime(offsetof(StackHead, language)), r1);
     constexpr uint32_t kKernelAt = sizeof(StackHead), kKernelBytes = kMostFrames * 8, kUserAt = kKernelAt + kKernelBytes;
-    using Scratch = UnwindScratch<128>; // what there is room for
+    using Scratch = UnwindScratch<128, 0>; // what there is room for
     static_assert(sizeof(Scratch) <= kKernelBytes);
     if (e.shared.unwinder) {
         const Slot record = f.stack<uint64_t>("record");
@@ -207,7 +207,7 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         f.mov(r9, 0);
         Unwinder::WalkPlace place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, *e.process};
         place.state = kKernelAt;
-        place.window_bytes = Scratch::kWindowBytes;
+        place.shape = Scratch::kShape;
         place.frames = kUserAt;
         place.room = layout.user_frames;
         e.shared.unwinder->walk(f, place);

@@ -59,6 +59,7 @@ bool Pools::settle() {
         failure_ = std::move(settled).error();
         return false;
     }
+    ++edition_;
     for (const Extent &extent : quarantine_) insert(extent);
     quarantine_.clear();
     waiting_ = 0;

@@ -45,6 +45,9 @@ class Pools {
 
     [[nodiscard]] uint64_t used() const { return used_; }                               ///< bytes, without those in quarantine
     [[nodiscard]] uint64_t most() const { return uint64_t{most_} * UNWIND_POOL_BYTES; } ///< bytes that there can be
+    /// How often bytes that were given back came to be free for others: what a program remembers of positions is true as long as
+    /// this stays.
+    [[nodiscard]] uint32_t edition() const { return edition_; }
     [[nodiscard]] size_t pools() const { return pools_.size(); }
     /// Why the last pool couldn't be made; nullptr when none failed.
     [[nodiscard]] const Error *failure() const { return failure_ ? &*failure_ : nullptr; }
@@ -63,6 +66,7 @@ class Pools {
     std::vector<Extent> free_;       // by position, none touches the next
     std::vector<Extent> quarantine_; // as they came
     uint64_t used_ = 0, waiting_ = 0;
+    uint32_t edition_ = 0;
     std::optional<Error> failure_;
 };
 

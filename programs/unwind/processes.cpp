@@ -91,7 +91,8 @@ Result<Publication> Processes::publish(uint32_t pid, std::span<const UnwindMappi
             ++evictions_;
             TRY(withdraw(oldest->first));
         }
-        return sink_.put(pid, {lists_[list].position, lists_[list].count, since_ns(copied, now_ns)}, as_of_ns);
+        return sink_.put(pid, {lists_[list].position, lists_[list].count, since_ns(copied, now_ns), pools_.edition(), 0},
+                         as_of_ns);
     };
     auto done = put();
     if (!done || !*done) leave(list);

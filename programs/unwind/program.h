@@ -2,6 +2,7 @@
 // and the maps, which runtime/unwind/layout.h lays out and user space fills in. The generator itself is unwinder.h.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,18 +42,48 @@ struct UnwindState {
     __u64 found;      ///< the address that this round adds; 0: none
     __u64 window_at;  ///< UnwindScratch: the user's address of what lies in the window
     __u64 window_has; ///< and from how many of its first bytes on two words can be taken; 0: nothing was read
+    __u64 edition;    ///< the process's
     __u64 words[16];  ///< what was read: registers, or words of the stack
     __u64 since_ns;   ///< the process's
     struct UnwindRegisters leaf; ///< with UnwindProgramOptions::copies: where the walk began; address 0: nowhere
 };
 
+/// The rule of an address whose tables were searched.
+struct UnwindRemembered {
+    __u64 code; ///< the address in its file, in the upper half, and the position of the file's directory | 1; 0: nothing
+    struct UnwindRule rule;
+};
+
+/// Rules that walks on this CPU have found, each at a place that its address says. Most frames are where many samples have been,
+/// and then one load takes the place of two dozen, each of which depends on the one before.
+template <uint32_t rules> struct UnwindMemory {
+    static_assert((rules & (rules - 1)) == 0, "a power of two");
+    __u64 edition; ///< UnwindProcess::edition, the newest that came by: older processes have nothing of newer tables
+    struct UnwindRemembered rules_of[rules];
+};
+template <> struct UnwindMemory<0> {};
+
+/// How much of it there is. How a walk's scratch is made.
+struct UnwindShape {
+    uint32_t window_bytes; ///< of the stack, read at once
+    uint32_t remembered;   ///< rules; 0: there is no memory
+    friend auto operator<=>(const UnwindShape &, const UnwindShape &) = default;
+    [[nodiscard]] constexpr uint32_t memory_at() const { ///< bytes from the scratch's beginning
+        return sizeof(UnwindState) + window_bytes + 2 * sizeof(__u64);
+    }
+    [[nodiscard]] constexpr uint32_t bytes() const {
+        return memory_at() + (remembered != 0 ? uint32_t{sizeof(__u64)} + remembered * uint32_t{sizeof(UnwindRemembered)} : 0);
+    }
+};
+
 /// What a walk works in. It reads as much of the stack at once as fits into the window, as most frames are small, and reading a
 /// word costs as much as all else that is done for a frame.
-template <uint32_t bytes = 512> struct UnwindScratch {
-    static_assert((bytes & (bytes - 1)) == 0 && bytes >= 2 * sizeof(__u64), "a power of two");
-    static constexpr uint32_t kWindowBytes = bytes;
+template <uint32_t window_bytes = 512, uint32_t remembered = 256> struct UnwindScratch {
+    static_assert((window_bytes & (window_bytes - 1)) == 0 && window_bytes >= 2 * sizeof(__u64), "a power of two");
+    static constexpr UnwindShape kShape{window_bytes, remembered};
     UnwindState state;
-    __u64 window[bytes / sizeof(__u64) + 2]; ///< two words more, which the verifier takes to be reachable
+    __u64 window[window_bytes / sizeof(__u64) + 2]; ///< two words more, which the verifier takes to be reachable
+    [[no_unique_address]] UnwindMemory<remembered> memory;
 };
 
 static_assert(offsetof(UnwindState, pc) == offsetof(UnwindRegisters, pc) &&

@@ -5,7 +5,8 @@
 //             one, or a   directory          search  modules                         v
 //             binary search                               out of the window: the caller's fp and pc; its sp is the CFA
 //
-// The window is what was read of the stack last, from one frame on: most of those above lie in it.
+// The window is what was read of the stack last, from one frame on: most of those above lie in it. The memory has the rules that
+// were found last: what is remembered of an address in a file needs neither page nor row.
 //
 // A round is a global function (5.6), which the verifier looks at once, by itself, however often it is called. What bpf_loop
 // calls (5.17) calls it, with the state's address (5.12), and writes down the frame. Without bpf_loop a small loop does, and as
@@ -298,9 +299,55 @@ struct Unwinder::Emit {
     // Only what lies in code is a frame. (The leaf is one in any case: see walk().) Its place is beyond what a round is given.
     void record() const { copy(offsetof(UnwindState, found), at(offsetof(UnwindState, address))); }
 
+    // r8 = the rule that is remembered of the address r7 in the file whose directory is at r8; else r9 = where it is to be.
+    void recall(const Slot &code, Label found) const {
+        const Label unknown = g.label("not remembered");
+        g.mov(w2, w8);
+        g.or_(r2, 1);
+        g.mov(r1, r7);
+        g.lsh(r1, 32);
+        g.or_(r2, r1);
+        g.store<uint64_t>(code, r2);
+        g.mov(r9, r7);
+        g.rsh(r9, 8);
+        g.xor_(r9, r7);
+        g.and_(r9, runtime(place.shape.remembered - 1));
+        g.lsh(r9, runtime(__builtin_ctz(sizeof(UnwindRemembered))));
+        g.add(r9, base);
+        g.load<uint64_t>(r1, remembered(offsetof(UnwindRemembered, code)));
+        g.jump_if(r1 != r2, unknown);
+        g.load<uint64_t>(r8, remembered(offsetof(UnwindRemembered, rule)));
+        g.jump(found);
+        g.bind(unknown);
+    }
+    void remember(const Slot &code) const { // r1 is gone
+        g.load<uint64_t>(r1, code);
+        g.store<uint64_t>(remembered(offsetof(UnwindRemembered, code)), r1);
+        g.store<uint64_t>(remembered(offsetof(UnwindRemembered, rule)), r8);
+    }
+    [[nodiscard]] Mem remembered(size_t offset) const { // in the rule's place, which r9 - `base` tells
+        return r9 + runtime(memory(offsetof(UnwindMemory<1>, rules_of) + offset));
+    }
+    [[nodiscard]] int64_t memory(size_t offset) const { // where that is of it, from `base`
+        return place.state + int64_t{place.shape.memory_at()} + static_cast<int64_t>(offset);
+    }
+    // Where what is remembered may be of tables that others have taken the place of, it is forgotten. (What can't be read is
+    // zeros where it was to be, since 5.5; nothing can be at 0.) r0 to r5 are gone.
+    void begin_memory() const {
+        const Mem edition = base + runtime(memory(offsetof(UnwindMemory<1>, edition)));
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, edition)));
+        g.load<uint64_t>(r2, edition);
+        g.if_(r1 > r2, [&] {
+            g.store<uint64_t>(edition, r1);
+            g.call(helper::probe_read_kernel, base + runtime(memory(offsetof(UnwindMemory<1>, rules_of))),
+                   runtime(place.shape.remembered * sizeof(UnwindRemembered)), 0);
+        });
+    }
+
     // r8 = the rule for the address in r7, which is gone.
     void find_rule(const Slot &key, const Slot &rows) const {
         const Label found = g.label("rule found"), by_table = g.label("by table");
+        const bool remembers = place.shape.remembered != 0;
         static_assert(UNWIND_BY_FP == 0 && UNWIND_ENDED_NO_TABLE + UNWIND_BY_TABLE == UNWIND_ENDED_NO_RULE);
         g.load<uint64_t>(r8, at(offsetof(UnwindState, pages)));
         g.mov(r1, r8);
@@ -319,6 +366,10 @@ struct Unwinder::Emit {
         g.rsh(r2, 32);
         g.and_(r2, 0xffff); // page_count
         end_if(r1 >= r2, UNWIND_ENDED_NO_TABLE);
+        const Slot code = g.stack<uint64_t>("code");
+        if (remembers) recall(code, found);
+        g.mov(r1, r7);
+        g.rsh(r1, UNWIND_PAGE_BITS);
         g.lsh(r1, 3);
         g.add(r8, r1);
         g.mov(w8, w8);
@@ -343,6 +394,7 @@ struct Unwinder::Emit {
         g.call(helper::map_lookup_elem, u.rules_, key);
         end_if(r0 == 0, UNWIND_ENDED_NO_RULE);
         g.load<uint64_t>(r8, r0);
+        if (remembers) remember(code);
         g.bind(found);
     }
 
@@ -531,13 +583,14 @@ struct Unwinder::Emit {
 
         g.store<uint64_t>(window_at, r3);
         g.store<uint64_t>(window_has, 0);
-        g.call(helper::probe_read_user, at(sizeof(UnwindState)), runtime(place.window_bytes), r3);
+        const uint32_t window_bytes = place.shape.window_bytes;
+        g.call(helper::probe_read_user, at(sizeof(UnwindState)), runtime(window_bytes), r3);
         g.jump_if(r0 != 0, by_themselves);
-        g.store<uint64_t>(window_has, runtime(place.window_bytes - 2 * sizeof(uint64_t) + 1));
+        g.store<uint64_t>(window_has, runtime(window_bytes - 2 * sizeof(uint64_t) + 1));
         g.mov(r4, 0);
 
         g.bind(in_window);
-        g.and_(r4, runtime(place.window_bytes - sizeof(uint64_t))); // it is; the verifier wants to see it
+        g.and_(r4, runtime(window_bytes - sizeof(uint64_t))); // it is; the verifier wants to see it
         g.add(r4, base);
         for (int n = 0; n < words; ++n) {
             g.load<uint64_t>(r1, r4 + runtime(place.state + static_cast<int64_t>(sizeof(UnwindState)) + n * 8));
@@ -830,6 +883,8 @@ struct Unwinder::Emit {
         g.if_(r0 == 0, [&] { g.ret(0); });
         g.mov(r7, r0);
         g.call(helper::probe_read_kernel, r7, runtime(offsetof(UnwindState, words)), at(0));
+        WalkPlace there{place.context, place.pid};
+        Emit(g, u, there, r7).begin_memory();
         g.loop(r9, runtime(u.options_.depth), [&] {
             g.store<uint64_t>(own(offsetof(UnwindState, found)), 0);
             g.call(one_round);
@@ -854,12 +909,11 @@ Unwinder::Unwinder(Builder &b, const UnwindProgramOptions &options)
 
 const Code &Unwinder::round(const WalkPlace &place) {
     WalkPlace own{place.context, place.pid};
-    if (!state_) own.window_bytes = place.window_bytes;
-    Code *&round = rounds_[own.window_bytes];
+    if (!state_) own.shape = place.shape;
+    Code *&round = rounds_[own.shape];
     if (round) return *round;
     const std::string number = rounds_.size() > 1 ? std::to_string(rounds_.size()) : "";
-    const uint32_t reach = sizeof(UnwindState) + own.window_bytes + 2 * sizeof(uint64_t);
-    round = &b_.global_function("unwind_round" + number, state_ ? 0 : 1, state_ ? 0 : reach);
+    round = &b_.global_function("unwind_round" + number, state_ ? 0 : 1, state_ ? 0 : own.shape.bytes());
     Emit(*round, *this, own, r6).global_round();
     return *round;
 }
@@ -895,6 +949,8 @@ void Unwinder::walk(Code &f, const WalkPlace &place) {
     static_assert(offsetof(UnwindState, count) == offsetof(UnwindState, mappings) + 4 &&
                   offsetof(UnwindProcess, count) == offsetof(UnwindProcess, mappings) + 4);
     emit.copy(offsetof(UnwindState, mappings), r0);
+    f.load<uint32_t>(r1, RAWBPF_AT(r0, UnwindProcess, edition));
+    f.store<uint64_t>(state(offsetof(UnwindState, edition)), r1);
     if (options_.copies) emit.copy(offsetof(UnwindState, since_ns), RAWBPF_AT(r0, UnwindProcess, since_ns));
     emit.start_registers(no_registers);
     if (options_.copies) emit.keep_leaf();
@@ -909,6 +965,7 @@ void Unwinder::walk(Code &f, const WalkPlace &place) {
     f.store<uint32_t>(state(offsetof(UnwindState, at)), r1);
 
     if (options_.has_bpf_loop) {
+        if (place.shape.remembered != 0) emit.begin_memory();
         const Slot scratch = f.stack<uint64_t>("scratch");
         f.store<uint64_t>(scratch, r8);
         const Code &one_round = round(place);

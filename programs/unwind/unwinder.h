@@ -38,7 +38,7 @@ class Unwinder {
         int32_t state = 0;  ///< where the UnwindScratch is, in bytes from r8; aligned to 8
         int32_t frames = 0; ///< where the frames begin, likewise
         uint32_t room = 0;  ///< frames that fit there: at least the kernel's that can be and max(depth, 127)
-        uint32_t window_bytes = UnwindScratch<>::kWindowBytes; ///< its
+        UnwindShape shape = UnwindScratch<>::kShape; ///< its
     };
     /// The user stack of the current thread, behind what is there already.
     /// In: r6 the context, r8 the scratch (a pointer to a map's value, constant offset), r9 bytes of frames so far (bounded).
@@ -69,8 +69,8 @@ class Unwinder {
     UnwindProgramOptions options_;
     MapRef pools_, rules_, processes_;
     const Code &round(const WalkPlace &place);
-    std::optional<MapRef> state_;       // without bpf_loop
-    std::map<uint32_t, Code *> rounds_; // by the window's bytes
+    std::optional<MapRef> state_;          // without bpf_loop
+    std::map<UnwindShape, Code *> rounds_; // by the scratch's shape
     int walks_ = 0;
 };
 

@@ -345,7 +345,7 @@ Result<void> nonsense(LoadedObject &object, uint32_t pid, uint64_t seed, uint16_
                                     offset(most), offset(most)}));
     }
     return object.find_map("unwind_processes")
-        ->put(pid, UnwindProcess{1 << UNWIND_POOL_BITS, 1, 0}); // not the first, which is LiveTables'
+        ->put(pid, UnwindProcess{1 << UNWIND_POOL_BITS, 1, 0, 0, 0}); // not the first, which is LiveTables'
 }
 
 } // namespace

@@ -34,7 +34,7 @@ TEST_CASE("unwind exec: an exec takes the process's entry away, and is noted") {
     REQUIRE(processes);
     REQUIRE(when);
     const uint32_t own = static_cast<uint32_t>(getpid()), other = own + 1;
-    const UnwindProcess entry{1, 2, 3};
+    const UnwindProcess entry{1, 2, 3, 4, 0};
     for (const uint32_t pid : {own, other}) REQUIRE(processes->update(bytes(pid), bytes(entry), BPF_ANY) == 0);
     REQUIRE((*machine)->enter(0));
     const auto ended = (*machine)->run();

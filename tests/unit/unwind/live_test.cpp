@@ -292,6 +292,9 @@ TEST_CASE("unwind tables: the least used makes room, after the processes that se
     CHECK(kernel.find(1, 0x30500) == "sp+7");
     CHECK(kernel.find(2, 0x30500) == "no process");
     CHECK(tables.drops() == 1);
+    const uint32_t before = kernel.processes[1].edition;
+    publish(3, c);
+    CHECK(kernel.processes[3].edition > before); // what was remembered of b's place is no news of c
     tables.used(a, now);
     tables.used(c, now);
     CHECK(tables.least_used(now) == Tables::kNone);

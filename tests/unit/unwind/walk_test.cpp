@@ -134,10 +134,19 @@ class Emulated final : public WalkTables {
         UnwindProcess process{};
         process.mappings = position;
         process.count = static_cast<uint32_t>(list.size());
+        process.edition = ++edition_; // others are where tables were
         const uint32_t pid = kPid;
         REQUIRE(map("unwind_processes")
                     .update(reinterpret_cast<const uint8_t *>(&pid), reinterpret_cast<const uint8_t *>(&process), 0) == 0);
         mappings = std::move(list);
+    }
+
+    /// Rules in the memory of the scratch that such a map has.
+    [[nodiscard]] size_t remembered(std::string_view in) const {
+        UnwindScratch<> scratch;
+        std::memcpy(&scratch, bytes_of(in), sizeof scratch);
+        return static_cast<size_t>(std::count_if(std::begin(scratch.memory.rules_of), std::end(scratch.memory.rules_of),
+                                                 [](const UnwindRemembered &one) { return one.code != 0; }));
     }
 
     Walked emulate(const UnwindRegisters &registers) {
@@ -183,6 +192,7 @@ class Emulated final : public WalkTables {
     ObjectSpec spec_;
     std::unique_ptr<emulator::Machine> machine_;
     std::vector<std::byte> context_;
+    uint32_t edition_ = 0;
 };
 
 constexpr uint64_t kCode = 0x7f0000000000;
@@ -322,6 +332,7 @@ TEST_CASE("unwind walk: the program's and user space's agree, whatever the table
                 const UnwindRegisters registers = make_stack(both, random);
                 const Walked here = both.walk(registers), there = both.emulate(registers);
                 REQUIRE(text(here) == text(there));
+                REQUIRE(text(here) == text(both.emulate(registers))); // by the rules that it remembers
                 ++endings[here.ending];
                 frames += here.frames.size();
                 ++walks;
@@ -332,6 +343,8 @@ TEST_CASE("unwind walk: the program's and user space's agree, whatever the table
         append(seen, "{} frames", frames);
         INFO(seen);
         CHECK(frames > 2 * walks);
+        CHECK(with_loop.remembered("scratch") > 0);
+        CHECK(without.remembered("unwind_state") > 0);
         for (const uint32_t ending : {UNWIND_ENDED_ROOT, UNWIND_ENDED_NO_MAPPING, UNWIND_ENDED_NO_TABLE, UNWIND_ENDED_NO_RULE,
                                       UNWIND_ENDED_ODD, UNWIND_ENDED_UNREADABLE, UNWIND_ENDED_STUCK, UNWIND_ENDED_DEPTH}) {
             INFO(ending);
