@@ -20,7 +20,6 @@
 #include "runtime/symbols/mapped_file.h"
 #include "runtime/symbols/perf_map.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::doctor {
@@ -34,16 +33,15 @@ std::string before_colon(const std::string &text) { return text.substr(0, text.f
 /// Learns as a profile does: twice the same.
 void learn(Runtime &out, int pid, uint64_t bias, const languages::Interpreter &file) {
     sys::Because why("what a profile would learn of an interpreter at its first samples: where its functions' frames are");
-    const auto maps = sys::read_file(format("/proc/{}/maps", pid));
-    auto pages = languages::ProcessPages::open(static_cast<uint32_t>(pid));
-    if (!maps || !pages) {
-        out.how = format("its memory can't be read: {}", maps ? pages.error().message() : maps.error().message());
+    auto pages = languages::ProcessPages::open_mapped(static_cast<uint32_t>(pid));
+    if (!pages) {
+        out.how = format("its memory can't be read: {}", pages.error().message());
         return;
     }
     std::optional<uint64_t> thread;
     {
         languages::Memory memory(*pages, 1024);
-        thread = languages::find_thread_pointer(memory, *maps, kHostArch);
+        thread = languages::find_thread_pointer(memory, pages->maps(), kHostArch);
     }
     if (!thread) {
         out.functions = true;

@@ -7,6 +7,7 @@
 
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/symbols/text.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/process_memory.h"
@@ -19,11 +20,33 @@ Result<ProcessPages> ProcessPages::open(uint32_t pid) {
     return ProcessPages(pid);
 }
 
+Result<ProcessPages> ProcessPages::open_mapped(uint32_t pid) {
+    ProcessPages out = TRY(open(pid));
+    out.maps_ = TRY(sys::read_file(format("/proc/{}/maps", pid)));
+    std::vector<Range> &mapped = out.mapped_.emplace();
+    for (std::string_view text = out.maps_; !text.empty();) {
+        symbols::TextCursor at(symbols::take_line(text));
+        Range range{};
+        if (!at.hex(range.start) || !at.skip('-') || !at.hex(range.end)) continue;
+        if (!mapped.empty() && range.start <= mapped.back().end)
+            mapped.back().end = std::max(mapped.back().end, range.end);
+        else
+            mapped.push_back(range);
+    }
+    return out;
+}
+
 bool ProcessPages::read(uint64_t address, std::span<std::byte> page) {
+    if (mapped_) {
+        const auto after = std::upper_bound(mapped_->begin(), mapped_->end(), address,
+                                            [](uint64_t wanted, const Range &range) { return wanted < range.start; });
+        if (after == mapped_->begin() || address >= (after - 1)->end) return false;
+    }
     return sys::read_memory(pid_, address, page).value_or(0) == page.size();
 }
 
 const std::byte *Memory::page(uint64_t address) {
+    if (last_ && address == last_address_) return last_;
     const auto [at, fresh] = kept_.try_emplace(address);
     if (fresh) {
         if (left_ == 0) {
@@ -34,7 +57,9 @@ const std::byte *Memory::page(uint64_t address) {
         std::vector<std::byte> bytes(Pages::kPage);
         if (pages_.read(address, bytes)) at->second = std::move(bytes);
     }
-    return at->second.empty() ? nullptr : at->second.data();
+    if (at->second.empty()) return nullptr;
+    last_address_ = address;
+    return last_ = at->second.data();
 }
 
 bool Memory::read(uint64_t address, std::span<std::byte> into) {

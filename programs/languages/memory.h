@@ -30,11 +30,21 @@ class ProcessPages final : public Pages {
   public:
     /// Errors: not_found, when it has ended; permission.
     [[nodiscard]] static Result<ProcessPages> open(uint32_t pid);
+    /// For who follows words that may be no addresses: only what is mapped now is read later. Most such words lead nowhere, and
+    /// asking the kernel of one costs as much as reading a page. Errors: likewise, and those of reading /proc/PID/maps.
+    [[nodiscard]] static Result<ProcessPages> open_mapped(uint32_t pid);
     bool read(uint64_t address, std::span<std::byte> page) override;
+    /// The text of /proc/PID/maps, as open_mapped() read it.
+    [[nodiscard]] const std::string &maps() const { return maps_; }
 
   private:
+    struct Range {
+        uint64_t start, end;
+    };
     explicit ProcessPages(uint32_t pid) : pid_(pid) {}
     uint32_t pid_;
+    std::string maps_;
+    std::optional<std::vector<Range>> mapped_; ///< ascending, none touches the next; nullopt: it isn't known what is mapped
 };
 
 class Memory {
@@ -50,7 +60,10 @@ class Memory {
     /// The text there, up to its NUL and at most `most` bytes; nullopt: it can't be read, or has no NUL there.
     [[nodiscard]] std::optional<std::string> text(uint64_t address, size_t most);
     /// What was read isn't kept any longer: for who reads much, once.
-    void forget() { kept_.clear(); }
+    void forget() {
+        kept_.clear();
+        last_ = nullptr;
+    }
     /// Nothing more is read.
     [[nodiscard]] bool exhausted() const { return left_ == 0; }
 
@@ -60,6 +73,8 @@ class Memory {
     Pages &pages_;
     size_t left_;
     std::unordered_map<uint64_t, std::vector<std::byte>> kept_; // empty: can't be read
+    uint64_t last_address_ = 0;                                 // most words lie in the page of the one before
+    const std::byte *last_ = nullptr;
 };
 
 } // namespace rawbpf::inline v0::languages

@@ -13,7 +13,6 @@
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::processes {
@@ -23,9 +22,10 @@ using namespace languages;
 namespace {
 
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
+constexpr int kSoonAgain = 10;               // tries of a process; after these each time twice as long, to kTryAgainNs * 64
 constexpr int kMostTries = 200;
-constexpr uint64_t kLearningNs = 1'000'000'000;                           // after a stack to learn from
-constexpr uint64_t kFirstLookNs = 5'000'000, kLastLookNs = 1'000'000'000; // between two looks, each time twice as long
+constexpr uint64_t kLearningNs = 1'000'000'000;                            // after a stack to learn from
+constexpr uint64_t kFirstLookNs = 5'000'000, kLastLookNs = 16'000'000'000; // between two looks, each time twice as long
 constexpr int kFailed = 10;                // tries without a way, before those that were refuted are tried again
 constexpr int kMostSearches = 20;          // of a process, for threads' other lists of frames
 constexpr int kTriesOfALook = 4;           // a list that is read while its process runs on leads astray
@@ -130,12 +130,14 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     }
     if (build.tries >= kMostTries) return;
     learning_until_ns_ = now_ns + kLearningNs;
-    if (now_ns < process.tried_ns + kTryAgainNs) return;
+    // A program that only has an interpreter in it (gdb, perf, a database) may never run a function of its language.
+    if (now_ns < process.tried_ns + (kTryAgainNs << std::clamp(process.in_vain - kSoonAgain, 0, 6))) return;
     process.tried_ns = now_ns;
     ++build.tries;
-    auto pages = ProcessPages::open(pid);
+    sys::Because why("where an interpreter's functions' frames are, from a thread that was sampled");
+    auto pages = ProcessPages::open_mapped(pid);
     if (pages)
-        (void)learn_from(*pages, process, thread_pointer);
+        process.in_vain += learn_from(*pages, process, thread_pointer) == Learnt::nothing;
     else if (build.why.empty())
         build.why = pages.error().message(); // it ended, and what was missing before says more
 }
@@ -175,28 +177,27 @@ void Scripts::look(uint64_t now_ns) {
         build.look_every_ns = std::clamp(2 * build.look_every_ns, kFirstLookNs, kLastLookNs);
         build.look_ns = now_ns + build.look_every_ns;
         sys::Because why("where an interpreter's functions' frames are, from a thread of it");
-        const auto maps = sys::read_file(format("/proc/{}/maps", pid));
-        auto pages = ProcessPages::open(pid);
-        if (!maps || !pages) continue; // it has ended
+        auto pages = ProcessPages::open_mapped(pid);
+        if (!pages) continue; // it has ended
         Memory memory(*pages, kSearched);
-        const auto thread = find_thread_pointer(memory, *maps, kHostArch);
-        for (int i = 0; thread && i < kTriesOfALook && !learn_from(*pages, process, *thread); ++i) {
-        }
+        const auto thread = find_thread_pointer(memory, pages->maps(), kHostArch);
+        for (int i = 0; thread && i < kTriesOfALook; ++i)
+            if (learn_from(*pages, process, *thread) != Learnt::once) break;
     }
 }
 
-/// True: it is known.
-bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_pointer) {
+Scripts::Learnt Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_pointer) {
     Build &build = builds_.at(process.module);
-    const uint64_t began_ns = sys::monotonic_ns();
+    const uint64_t began_ns = sys::thread_cpu_ns();
     Memory memory(pages);
     auto layout =
         build.file.runtime->learn(memory, {build.file, process.bias, kHostArch, thread_pointer, build.refuted}, build.why);
-    build.learning_ns += sys::monotonic_ns() - began_ns;
+    build.learning_ns += sys::thread_cpu_ns() - began_ns;
+    ++build.looks;
     if (!layout) {
         // A way may have been refuted for a reason that has passed: interpreters that were just being made.
         if (++build.failed % kFailed == 0) build.refuted.clear();
-        return false;
+        return Learnt::nothing;
     }
     layout->process = moved(layout->process, -process.bias);
     // The process runs on: a chain that was there for a moment leads somewhere else the next time.
@@ -204,7 +205,7 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
     build.seen = layout->process;
     if (std::memcmp(&before, &layout->process, sizeof before) != 0) {
         build.why = "what was found once wasn't found again";
-        return false;
+        return Learnt::once;
     }
     build.layout = std::move(*layout);
     Module script;
@@ -215,7 +216,7 @@ bool Scripts::learn_from(ProcessPages &pages, Process &process, uint64_t thread_
     build.judged = build.astray = 0;
     for (auto &[other, its] : processes_)
         if (its.module == process.module) publish(other, its);
-    return true;
+    return Learnt::known;
 }
 
 /// A thread that runs several interpreters has functions that evaluate for each, and the program walked the frames of one: from
@@ -228,11 +229,10 @@ Scripts::Others Scripts::find_others(uint32_t pid, Process &process, uint64_t no
     process.searched_ns = now_ns;
     ++process.searches;
     sys::Because why("whether a process has several interpreters, whose frames are in lists of their own");
-    const auto maps = sys::read_file(format("/proc/{}/maps", pid));
-    auto pages = ProcessPages::open(pid);
-    if (!maps || !pages) return Others::gone;
+    auto pages = ProcessPages::open_mapped(pid);
+    if (!pages) return Others::gone;
     Memory memory(*pages);
-    const auto thread = find_thread_pointer(memory, *maps, kHostArch);
+    const auto thread = find_thread_pointer(memory, pages->maps(), kHostArch);
     Layout layout = *build.layout;
     if (!thread || !build.file.runtime->others(memory, {build.file, process.bias, kHostArch, *thread, {}}, layout))
         return Others::none;
@@ -426,8 +426,8 @@ std::vector<std::string> Scripts::learnt() const {
         if (build->search.stacks() > 0)
             evaluation =
                 format("; evaluates at {:#x}, by {} stacks", build->file.evaluates.front().start, build->search.stacks());
-        out.push_back(format("{}: {}{}; {} looks at it took {:.1f} ms", table_.modules()[module].path,
-                             build->file.runtime->describe(build->file, *build->layout), evaluation, build->tries,
+        out.push_back(format("{}: {}{}; {} looks at it took {:.1f} ms of CPU", table_.modules()[module].path,
+                             build->file.runtime->describe(build->file, *build->layout), evaluation, build->looks,
                              static_cast<double>(build->learning_ns) / 1e6));
     }
     return out;

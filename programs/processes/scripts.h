@@ -88,8 +88,9 @@ class Scripts {
         languages::EvaluationSearch search;      ///< for the function that evaluates, if the file doesn't say it
         uint32_t judged = 0, astray = 0;         ///< stacks since it was learnt
         int tries = 0, failed = 0;               ///< in a row, since the last way was refuted
+        int looks = 0;                           ///< at its processes' memory, for whatever reason
         uint64_t look_ns = 0, look_every_ns = 0; ///< look(): not before, and how long after that
-        uint64_t learning_ns = 0;                ///< that the tries took
+        uint64_t learning_ns = 0;                ///< of CPU, that the tries took
         std::string why;                         ///< it isn't learnt
     };
     struct Process {
@@ -98,6 +99,7 @@ class Scripts {
         bool walked = false;     ///< the program knows how
         uint64_t walked_ns = 0;  ///< since then
         uint64_t tried_ns = 0;
+        int in_vain = 0;      ///< tries
         bool several = false; ///< its threads may have several lists of frames, which are walked
         int searches = 0;     ///< for these
         uint64_t searched_ns = 0;
@@ -118,7 +120,9 @@ class Scripts {
     [[nodiscard]] static bool unproven(const Build &build);
     [[nodiscard]] bool judge(uint32_t module, Build &build, languages::Merged how);
     void learn(uint32_t pid, Process &process, uint64_t thread_pointer, uint64_t now_ns);
-    bool learn_from(languages::ProcessPages &pages, Process &process, uint64_t thread_pointer);
+    /// `once`: it has to be found twice, since the process runs on.
+    enum class Learnt : uint8_t { nothing, once, known };
+    Learnt learn_from(languages::ProcessPages &pages, Process &process, uint64_t thread_pointer);
     /// `none`: it walks them already, or there are none. `gone`: the process has ended, so nobody knows.
     enum class Others : uint8_t { none, found, gone };
     [[nodiscard]] Others find_others(uint32_t pid, Process &process, uint64_t now_ns);

@@ -16,6 +16,7 @@ uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 uint64_t boottime_ns() { return clock_ns(CLOCK_BOOTTIME); }
 uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 uint64_t process_cpu_ns() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
+uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 int64_t realtime_offset_ns() {
     // An interruption between the readings shows as a wide gap: the narrowest of a few wins.

@@ -13,6 +13,8 @@ namespace rawbpf::inline v0::sys {
 [[nodiscard]] uint64_t realtime_ns();
 /// CPU time used by this process, in nanoseconds.
 [[nodiscard]] uint64_t process_cpu_ns();
+/// CPU time used by this thread, in nanoseconds.
+[[nodiscard]] uint64_t thread_cpu_ns();
 /// What has to be added to monotonic_ns() to get realtime_ns(); the better of several readings, to some 100 ns.
 [[nodiscard]] int64_t realtime_offset_ns();
 

@@ -1,10 +1,12 @@
-// The first thread's pointer, by what lies there.
+// The first thread's pointer, by what lies there; and how a process's pages are read.
 #include "programs/languages/thread_pointer.h"
 
+#include <vector>
+
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/sys/file.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 #include "tests/unit/languages/made_memory.h"
@@ -66,11 +68,41 @@ TEST_CASE("thread pointer: arm64's block, by glibc's table of the thread's block
 TEST_CASE("thread pointer: this process's own first thread") {
     if (test::kSanitized) SKIP("a sanitizer's memory has other blocks in front");
     REQUIRE(getpid() == gettid());
-    auto pages = ProcessPages::open(static_cast<uint32_t>(getpid()));
+    auto pages = ProcessPages::open_mapped(static_cast<uint32_t>(getpid()));
     REQUIRE(pages);
     Memory memory(*pages);
-    const auto maps = sys::read_file("/proc/self/maps");
-    REQUIRE(maps);
-    CHECK(find_thread_pointer(memory, *maps, Arch::x86_64) == static_cast<uint64_t>(pthread_self()));
+    CHECK(find_thread_pointer(memory, pages->maps(), Arch::x86_64) == static_cast<uint64_t>(pthread_self()));
 }
 #endif
+
+TEST_CASE("process pages: what was mapped is read, and no more is asked for") {
+    const size_t page = Pages::kPage;
+    const auto map = [&] {
+        void *at = mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(at != MAP_FAILED);
+        return static_cast<char *>(at);
+    };
+    char *before = map();
+    before[0] = 'b';
+    REQUIRE(munmap(before + page, page) == 0);
+    auto pages = ProcessPages::open_mapped(static_cast<uint32_t>(getpid()));
+    auto any = ProcessPages::open(static_cast<uint32_t>(getpid()));
+    REQUIRE(pages);
+    REQUIRE(any);
+    char *later = map();
+    later[0] = 'l';
+    const auto first = [&](ProcessPages &of, const char *at) {
+        std::vector<std::byte> bytes(page);
+        return of.read(reinterpret_cast<uintptr_t>(at), bytes) ? static_cast<char>(bytes[0]) : '-';
+    };
+    CHECK(first(*pages, before) == 'b');
+    CHECK(first(*pages, before + page) == '-');
+    CHECK(first(*any, later) == 'l');
+    CHECK(first(*pages, later) == '-'); // it wasn't there
+    for (const uint64_t wild : {uint64_t{0}, uint64_t{0x2020202020202000}, ~uint64_t{page - 1}})
+        CHECK(first(*pages, reinterpret_cast<const char *>(wild)) == '-');
+    munmap(before, page);
+    munmap(before + 2 * page, page);
+    CHECK(first(*pages, before) == '-'); // it is gone by now
+    munmap(later, 3 * page);
+}
