@@ -22,7 +22,6 @@ using namespace languages;
 namespace {
 
 constexpr uint64_t kTryAgainNs = 20'000'000; // learning reads some hundred pages
-constexpr int kSoonAgain = 10;               // tries of a process; after these each time twice as long, to kTryAgainNs * 64
 constexpr int kMostTries = 200;
 constexpr uint64_t kLearningNs = 1'000'000'000;                            // after a stack to learn from
 constexpr uint64_t kFirstLookNs = 5'000'000, kLastLookNs = 16'000'000'000; // between two looks, each time twice as long
@@ -130,14 +129,13 @@ void Scripts::learn(uint32_t pid, Process &process, uint64_t thread_pointer, uin
     }
     if (build.tries >= kMostTries) return;
     learning_until_ns_ = now_ns + kLearningNs;
-    // A program that only has an interpreter in it (gdb, perf, a database) may never run a function of its language.
-    if (now_ns < process.tried_ns + (kTryAgainNs << std::clamp(process.in_vain - kSoonAgain, 0, 6))) return;
+    if (now_ns < process.tried_ns + kTryAgainNs) return;
     process.tried_ns = now_ns;
     ++build.tries;
     sys::Because why("where an interpreter's functions' frames are, from a thread that was sampled");
     auto pages = ProcessPages::open_mapped(pid);
     if (pages)
-        process.in_vain += learn_from(*pages, process, thread_pointer) == Learnt::nothing;
+        (void)learn_from(*pages, process, thread_pointer);
     else if (build.why.empty())
         build.why = pages.error().message(); // it ended, and what was missing before says more
 }
@@ -299,6 +297,13 @@ bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
     return its && lies_in(place, its->file.evaluates);
 }
 
+/// False: there is nothing to learn from, as no function of the language runs. A program that only has an interpreter in it (gdb,
+/// perf, a database) may never run one.
+bool Scripts::may_evaluate(const Build &build, bool rooted, const std::vector<FrameLocation> &native) const {
+    return !rooted || build.file.evaluates.empty() ||
+           std::any_of(native.begin(), native.end(), [&](const FrameLocation &frame) { return evaluates(build, frame); });
+}
+
 /// A function that evaluates, which what it evaluates had call itself, goes on with the same group: one of them stands for it.
 void Scripts::find_resumed(const Build &build, const std::vector<FrameLocation> &native) {
     resumed_.assign(native.size(), false);
@@ -365,7 +370,8 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     const auto process = processes_.find(pid);
     if (process == processes_.end()) return;
     if (words.size() == 2 && LANGUAGE_MARK(words[1]) == LANGUAGE_IS_THREAD) { // of a wait that began before it was walked, too
-        if (!process->second.walked) learn(pid, process->second, words[0], now_ns);
+        if (!process->second.walked && may_evaluate(builds_.at(process->second.module), rooted, native))
+            learn(pid, process->second, words[0], now_ns);
         return;
     }
     Build &build = builds_.at(process->second.module);

@@ -99,7 +99,6 @@ class Scripts {
         bool walked = false;     ///< the program knows how
         uint64_t walked_ns = 0;  ///< since then
         uint64_t tried_ns = 0;
-        int in_vain = 0;      ///< tries
         bool several = false; ///< its threads may have several lists of frames, which are walked
         int searches = 0;     ///< for these
         uint64_t searched_ns = 0;
@@ -131,6 +130,7 @@ class Scripts {
     void find_resumed(const Build &build, const std::vector<FrameLocation> &native);
     void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
+    [[nodiscard]] bool may_evaluate(const Build &build, bool rooted, const std::vector<FrameLocation> &native) const;
 
     ProcessTable &table_;
     Map *processes_map_ = nullptr, *codes_map_ = nullptr;
