@@ -1,4 +1,5 @@
 """Bursts: what comes faster than it can be written waits, in a bounded backlog, and the ledger has the rest by its reason."""
+import glob
 import re
 import signal
 import time
@@ -117,6 +118,8 @@ def custom_has_all_of_a_burst():
     assert re.search(r"shown +150,000", r.err) and re.search(r"lost +0 ", r.err), r.err
 
 
+AT_ONCE = 30 # 16 KB each, of a backlog of 1 MB
+
 # Functions of one body, each with a long table of lines: what the program sends of one that it meets is 16 KB.
 MANY = r"""
 import os, sys, time
@@ -145,10 +148,13 @@ open(sys.argv[1] + ".filled", "w").close()
 which = 1
 wait_for(sys.argv[1] + ".again")
 which = 2
-for i, function in enumerate(functions):
+for i, function in enumerate(functions, 1):
     function()
-    if i % 10 == 0: time.sleep(0.01)
-"""
+    if i % AT_ONCE == 0: # not before who reads has these: then none of them is lost
+        which = 1
+        wait_for(f"{sys.argv[1]}.read{i}")
+        which = 2
+""".replace("AT_ONCE", str(AT_ONCE))
 
 
 def of_python(event):
@@ -167,9 +173,8 @@ def names_of_functions_survive_a_full_backlog():
     script, at = path("many.py"), path("many")
     with open(script, "w") as file:
         file.write(MANY)
-    for step in ("fill", "filled", "again"):
-        if os.path.exists(f"{at}.{step}"):
-            os.remove(f"{at}.{step}")
+    for old in glob.glob(f"{at}.[far]*"):
+        os.remove(old)
     p = subprocess.Popen([RB, "trace", "syscall:getpriority", "--stack", "-f", "json", "--backlog", "1M", "--", python, script, at],
                          stdout=subprocess.PIPE, stderr=open(path("many.err"), "w"), text=True)
     lines, named = [], 0
@@ -184,12 +189,21 @@ def names_of_functions_survive_a_full_backlog():
     deadline = time.monotonic() + 60
     while not os.path.exists(at + ".filled") and time.monotonic() < deadline: # nobody reads meanwhile
         time.sleep(0.02)
-    calm = 0
+    calm = again = 0
+    deadline = time.monotonic() + 120
     for line in p.stdout:
         lines.append(json.loads(line))
         calm += '"warm"' in line and which(lines[-1]) == 1
         if calm == 400: # what waited has been read, and a tick has passed
             touch("again")
+        if which(lines[-1]) == 2:
+            again += 1
+            if again % AT_ONCE == 0:
+                touch(f"read{again}")
+        elif time.monotonic() > deadline: # one was lost, and both wait
+            for i in range(AT_ONCE, 1501, AT_ONCE):
+                touch(f"read{i}")
+            deadline += 60
     assert p.wait(timeout=60) == 0, read("many.err")
     led = ledger_of(lines)
     adds_up(led)
