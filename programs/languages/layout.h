@@ -90,6 +90,7 @@
 /* Of word 1. */
 #define LANGUAGE_MARK(word) ((word) >> 56)
 #define LANGUAGE_POSITION_MASK 0x00ffffffffffffffull
+#define LANGUAGE_MARKS 0x7f     /* what a frame's own mark may be, whatever its byte holds: others are rawbpf's */
 #define LANGUAGE_IS_THREAD 0xff /* a mark: word 0 is the thread pointer, and there are no frames */
 #define LANGUAGE_IS_LIST                                                                                                         \
     0xfe /* a mark: a list ends here; word 0 is the last word's holder, or, behind one hop, its last frame's address */

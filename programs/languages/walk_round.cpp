@@ -376,6 +376,9 @@ struct Emit : LanguagePlaces {
         g.or_(r3, r2);
         g.store<uint32_t>(STATE(fresh), 0);
         g.bind(found);
+        static_assert((LANGUAGE_IS_LIST & LANGUAGE_MARKS) != LANGUAGE_IS_LIST &&
+                      (LANGUAGE_IS_THREAD & LANGUAGE_MARKS) != LANGUAGE_IS_THREAD);
+        g.and_(r3, LANGUAGE_MARKS);
     }
 
     /// r3 and r2, the frame's words.
