@@ -54,7 +54,8 @@ void learn(Runtime &out, int pid, uint64_t bias, const languages::Interpreter &f
     for (int i = 0; i < kTries; ++i) {
         languages::Memory memory(*pages);
         auto layout = file.runtime->learn(memory, {file, bias, kHostArch, *thread, {}}, missing);
-        if (layout && before && std::memcmp(&before->process, &layout->process, sizeof layout->process) == 0) {
+        const bool twice = layout && before && std::memcmp(&before->process, &layout->process, sizeof layout->process) == 0;
+        if (twice || (layout && layout->confirmed)) {
             const std::string told = file.runtime->describe(file, *layout);
             out.version = before_colon(told);
             out.functions = true;

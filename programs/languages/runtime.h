@@ -72,6 +72,7 @@ struct Layout {
         0; ///< bytes of a code object in front of its instructions; 0: these lie elsewhere, and positions count them
     uint32_t index_bytes = 0;                ///< with code_size 0: of an instruction that a position counts
     size_t frames = 0;                       ///< that it was learnt from
+    bool confirmed = false;                  ///< the runtime says of itself where these words are, and it's the same
     std::vector<Interpreter::Range> resumes; ///< by which one evaluation goes on in another one: that begins no group
 };
 

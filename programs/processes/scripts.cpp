@@ -198,10 +198,11 @@ Scripts::Learnt Scripts::learn_from(ProcessPages &pages, Process &process, uint6
         return Learnt::nothing;
     }
     layout->process = moved(layout->process, -process.bias);
-    // The process runs on: a chain that was there for a moment leads somewhere else the next time.
+    // The process runs on: a chain that was there for a moment leads somewhere else the next time. Unless the runtime says it,
+    // too.
     const LanguageProcess before = build.seen.value_or(LanguageProcess{});
     build.seen = layout->process;
-    if (std::memcmp(&before, &layout->process, sizeof before) != 0) {
+    if (!layout->confirmed && std::memcmp(&before, &layout->process, sizeof before) != 0) {
         build.why = "what was found once wasn't found again";
         return Learnt::once;
     }

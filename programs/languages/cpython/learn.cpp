@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -248,6 +249,23 @@ std::optional<uint32_t> text_of(Memory &memory, const Objects &objects, const Ch
     return std::nullopt;
 }
 
+// Whether the table that debuggers read says the same (Include/internal/pycore_debug_offsets.h). In every version so far a thread
+// state's words are told as its size, prev, next, interp, current_frame, and a frame's as its size, previous, executable,
+// instr_ptr.
+bool confirmed(Memory &memory, uint64_t runtime, const LanguageProcess &process) {
+    constexpr std::string_view kCookie = "xdebugpy";
+    std::array<char, kCookie.size()> cookie{};
+    std::array<uint64_t, 128> words{};
+    if (runtime == 0 || process.hops != 1 || !memory.read(runtime, std::as_writable_bytes(std::span(cookie))) ||
+        std::string_view(cookie.data(), cookie.size()) != kCookie ||
+        !memory.read(runtime + kCookie.size(), std::as_writable_bytes(std::span(words))))
+        return false;
+    const auto says = [&](std::initializer_list<uint64_t> run) {
+        return std::search(words.begin(), words.end(), run.begin(), run.end()) != words.end();
+    };
+    return says({0, 8, 16, process.hop[0]}) && says({process.previous, process.code, process.position});
+}
+
 } // namespace
 
 std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint64_t thread_pointer,
@@ -355,6 +373,7 @@ std::optional<Layout> learn(Memory &memory, const Build &build, Arch arch, uint6
     if (out.code_size != 0) process.flags |= LANGUAGE_NEAR; // since 3.11 they are on a stack of their own
     process.mark = 68;                                      // of 3.11: is_entry; of others nobody asks
     process.none = has_shims ? build.none : 0;
+    out.confirmed = confirmed(memory, build.runtime, process);
     process.window = std::max<uint32_t>(
         {process.code + 8u, process.previous + 8u, process.position + 8u, process.copy + 4u, process.mark + 1u});
     if (process.window >= LANGUAGE_WINDOW || process.code_bytes >= LANGUAGE_CODE_BYTES) {
@@ -370,8 +389,8 @@ std::string describe(const Build &build, const Layout &layout) {
     const LanguageProcess &process = layout.process;
     append(out, ": thread state at {:+}, frame at", static_cast<int64_t>(process.start));
     for (uint32_t i = 0; i < process.hops; ++i) append(out, " +{}", process.hop[i]);
-    append(out, ", code +{}, caller +{}, position +{}; learnt from {} frames", process.code, process.previous, process.position,
-           layout.frames);
+    append(out, ", code +{}, caller +{}, position +{}; learnt from {} frames{}", process.code, process.previous, process.position,
+           layout.frames, layout.confirmed ? ", and its table for debuggers says the same" : "");
     return out;
 }
 

@@ -18,6 +18,9 @@
 // whose callers are still right. A thread state has the right one first of all; and whoever uses the result counts whether it
 // agrees with the native stacks, and asks for another one where it doesn't (`refuted`).
 //
+// From 3.13 on _PyRuntime begins with a table of such offsets for debuggers. Which of its numbers is which differs by version, so
+// it isn't taken for what it says, but asked whether it says the same (Layout::confirmed).
+//
 // The process runs on meanwhile, so a chain may break while it is read: whoever asks tries again at the next sample. PURE.
 #pragma once
 
@@ -39,6 +42,7 @@ struct Build {
     uint64_t frame_type = 0; ///< PyFrame_Type; 0: unknown
     uint64_t none = 0;       ///< _Py_NoneStruct; 0: unknown
     uint32_t version = 0;    ///< Py_Version: 0x030b02f0 is 3.11.2; 0: from before 3.11, which doesn't say it
+    uint64_t runtime = 0;    ///< _PyRuntime; 0: unknown
 };
 
 /// Learns from the thread whose pointer is given, as of now; none of the ways that are `refuted`. nullopt: `why` says what is

@@ -17,7 +17,8 @@ std::optional<Layout> learn_here(Memory &memory, const Lesson &lesson, std::stri
         const uint64_t in_file = lesson.file.address(name);
         return in_file == 0 ? 0 : in_file + lesson.bias;
     };
-    const Build build{address("PyCode_Type"), address("PyFrame_Type"), address("_Py_NoneStruct"), lesson.file.version};
+    const Build build{address("PyCode_Type"), address("PyFrame_Type"), address("_Py_NoneStruct"), lesson.file.version,
+                      address("_PyRuntime")};
     return learn(memory, build, lesson.arch, lesson.thread_pointer, lesson.refuted, why);
 }
 

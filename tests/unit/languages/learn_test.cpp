@@ -57,11 +57,12 @@ void build(Made &memory, const Shape &shape, unsigned frames) {
 }
 
 std::optional<Layout> learnt(Made &memory, std::string &why, std::span<const LanguageProcess> refuted = {},
-                             uint32_t version = 0x030b02f0) {
+                             uint32_t version = 0x030b02f0, uint64_t runtime = 0) {
     Memory reader(memory);
     cpython::Build of;
     of.code_type = kTypes;
     of.version = version;
+    of.runtime = runtime;
     return cpython::learn(reader, of, Arch::x86_64, kThread, refuted, why);
 }
 
@@ -100,6 +101,34 @@ TEST_CASE("learn: words are found wherever a build has them") {
         else
             CHECK(why.find("agree") != why.npos);
     }
+}
+
+TEST_CASE("learn: the table for debuggers confirms what was found, or says nothing") {
+    const Shape shape{808, 72, UINT64_MAX, 0, 8, 56, 200, 120, 112, 68, 136, 40}; // 3.13
+    constexpr uint64_t kRuntime = kBase + 0x30000;
+    const auto confirmed = [&](const char *cookie, std::vector<uint64_t> words) {
+        Made memory;
+        build(memory, shape, 6);
+        memory.put_text(kRuntime, cookie);
+        for (size_t i = 0; i < words.size(); ++i) memory.put(kRuntime + 8 + i * 8, words[i]);
+        std::string why;
+        const auto layout = learnt(memory, why, {}, 0x030d00f0, kRuntime);
+        REQUIRE_MESSAGE(layout, why);
+        CHECK(layout->process.code == shape.code);
+        const bool told = cpython::describe({.version = 0x030d00f0}, *layout).find("debuggers") != std::string::npos;
+        CHECK(told == layout->confirmed);
+        return layout->confirmed;
+    };
+    const std::vector<uint64_t> right{0x030d00f0, 0, 664, 24, 296, 0, 8, 16, 72, 152, 88, 8, 0, 56, 72, 70};
+    CHECK(confirmed("xdebugpy", right));
+    CHECK_FALSE(confirmed("xdebugpx", right));
+    for (const size_t wrong : {8, 11, 12, 13}) { // a thread state's frame, a frame's caller, code, position
+        std::vector<uint64_t> words = right;
+        words[wrong] += 8;
+        INFO(wrong);
+        CHECK_FALSE(confirmed("xdebugpy", words));
+    }
+    CHECK_FALSE(confirmed("xdebugpy", {}));
 }
 
 TEST_CASE("learn: from 3.14 on a thread of a build without a lock runs its own copies of instructions") {
