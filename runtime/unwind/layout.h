@@ -99,7 +99,7 @@ struct UnwindProcess {
     __u32 count;    ///< of them; at most UNWIND_MAX_MAPPINGS
     __u64 since_ns; ///< CLOCK_MONOTONIC: when these mappings were told; or one of UNWIND_ALWAYS_
     __u32 edition;  ///< how often room had been given away again by then: what was remembered before of tables may be of others
-    __u32 unused;
+    __u32 unused;   ///< 0
 };
 
 /// A thread's registers where a walk begins, or goes on: the first fields of the walk's state, and what a copy of a stack comes
