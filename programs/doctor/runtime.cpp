@@ -30,7 +30,7 @@ constexpr int kTries = 20; // the process runs on, and a list that is read meanw
 /// "CPython 3.11.2" of "CPython 3.11.2: thread state at ...".
 std::string before_colon(const std::string &text) { return text.substr(0, text.find(':')); }
 
-/// Learns as a profile does: twice the same.
+/// Learns as a profile does: twice the same, or once what the runtime says of itself, too.
 void learn(Runtime &out, int pid, uint64_t bias, const languages::Interpreter &file) {
     sys::Because why("what a profile would learn of an interpreter at its first samples: where its functions' frames are");
     auto pages = languages::ProcessPages::open_mapped(static_cast<uint32_t>(pid));

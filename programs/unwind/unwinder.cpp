@@ -347,7 +347,6 @@ struct Unwinder::Emit {
     // r8 = the rule for the address in r7, which is gone.
     void find_rule(const Slot &key, const Slot &rows) const {
         const Label found = g.label("rule found"), by_table = g.label("by table");
-        const bool remembers = place.shape.remembered != 0;
         static_assert(UNWIND_BY_FP == 0 && UNWIND_ENDED_NO_TABLE + UNWIND_BY_TABLE == UNWIND_ENDED_NO_RULE);
         g.load<uint64_t>(r8, at(offsetof(UnwindState, pages)));
         g.mov(r1, r8);
@@ -366,10 +365,13 @@ struct Unwinder::Emit {
         g.rsh(r2, 32);
         g.and_(r2, 0xffff); // page_count
         end_if(r1 >= r2, UNWIND_ENDED_NO_TABLE);
-        const Slot code = g.stack<uint64_t>("code");
-        if (remembers) recall(code, found);
-        g.mov(r1, r7);
-        g.rsh(r1, UNWIND_PAGE_BITS);
+        std::optional<Slot> code;
+        if (place.shape.remembered != 0) {
+            code = g.stack<uint64_t>("code");
+            recall(*code, found);
+            g.mov(r1, r7);
+            g.rsh(r1, UNWIND_PAGE_BITS);
+        }
         g.lsh(r1, 3);
         g.add(r8, r1);
         g.mov(w8, w8);
@@ -394,7 +396,7 @@ struct Unwinder::Emit {
         g.call(helper::map_lookup_elem, u.rules_, key);
         end_if(r0 == 0, UNWIND_ENDED_NO_RULE);
         g.load<uint64_t>(r8, r0);
-        if (remembers) remember(code);
+        if (code) remember(*code);
         g.bind(found);
     }
 
