@@ -1,14 +1,18 @@
 #include "programs/languages/thread_pointer.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "runtime/symbols/text.h"
 
 namespace rawbpf::inline v0::languages {
 namespace {
 
-constexpr uint64_t kLargest = 256 << 10; // of a region that is searched
+constexpr uint64_t kMostOfOne = 256 << 10; // bytes of a region that are searched
 
 struct Region {
     uint64_t start, end;
+    [[nodiscard]] uint64_t bytes() const { return end - start; }
 };
 
 /// Of a line of /proc/PID/maps that is readable and writable memory without a file.
@@ -24,7 +28,19 @@ std::optional<Region> anonymous_region(std::string_view line) {
     const size_t last = rest.find_last_not_of(' ');
     const bool named = last != std::string_view::npos && rest.find('/') != std::string_view::npos;
     if (!rights.starts_with("rw-p") || named || rest.ends_with(']')) return std::nullopt;
-    return out.end > out.start && out.end - out.start <= kLargest ? std::optional(out) : std::nullopt;
+    return out.end > out.start ? std::optional(out) : std::nullopt;
+}
+
+/// Where to search, the smallest first. The dynamic linker maps the block before the program maps anything, and from above to
+/// below: what is mapped later may lie right below it, and then both are one region, at whose end the block is (kernel
+/// mm/vma.c, vma_merge_new_range). Whether it does is up to ASLR: of ten starts of one Python, in one.
+std::vector<Region> regions_of(std::string_view maps) {
+    std::vector<Region> out;
+    while (!maps.empty())
+        if (const auto region = anonymous_region(symbols::take_line(maps))) out.push_back(*region);
+    std::stable_sort(out.begin(), out.end(), [](const Region &a, const Region &b) { return a.bytes() < b.bytes(); });
+    for (Region &region : out) region.start = region.end - std::min(region.bytes(), kMostOfOne);
+    return out;
 }
 
 /// x86-64: the first word and the third are the block's own address.
@@ -47,14 +63,11 @@ bool has_table(Memory &memory, uint64_t at) {
 std::optional<uint64_t> find_thread_pointer(Memory &memory, std::string_view maps, Arch arch) {
     if (arch != Arch::x86_64 && arch != Arch::arm64) return std::nullopt;
     const auto is = arch == Arch::x86_64 ? names_itself : has_table;
-    while (!maps.empty()) {
-        const auto region = anonymous_region(symbols::take_line(maps));
-        if (!region) continue;
-        for (uint64_t at = region->start; at + 24 <= region->end; at += 16) {
+    for (const Region &region : regions_of(maps))
+        for (uint64_t at = region.start; at + 24 <= region.end; at += 16) {
             if (memory.exhausted()) return std::nullopt;
             if (is(memory, at)) return at;
         }
-    }
     return std::nullopt;
 }
 

@@ -4,7 +4,7 @@
 // On x86-64 the pointer leads to a block whose first and third words are the pointer itself (the ELF TLS ABI wants the first,
 // glibc and musl: the third or the first alone). On arm64 it leads to two words, of which glibc's first is the address of the
 // table of the thread's blocks; that is what is found. ld.so puts the first thread's block into a small piece of anonymous
-// memory.
+// memory, which may have become the end of a larger one.
 #pragma once
 
 #include <cstdint>

@@ -36,9 +36,21 @@ TEST_CASE("thread pointer: a block that says its own address twice, in memory wi
     CHECK(!found(pages, kMaps, Arch::arm64));
     for (const std::string_view other :
          {"10000-12000 rw-p 00000000 08:01 77 /lib/x\n", "10000-12000 r--p 00000000 00:00 0\n",
-          "10000-12000 rw-p 00000000 00:00 0 [heap]\n", "10000-f2000 rw-p 00000000 00:00 0\n",
+          "10000-12000 rw-p 00000000 00:00 0 [heap]\n", "10000-52000 rw-p 00000000 00:00 0\n",
           "10000-12000 rw-s 00000000 00:00 0\n", "12000-10000 rw-p 00000000 00:00 0\n", "nonsense", ""})
         CHECK(!found(pages, other));
+}
+
+TEST_CASE("thread pointer: a block at the end of a large region, behind what was mapped right below it later") {
+    test::MadeMemory pages;
+    const auto block = [&](uint64_t at) {
+        pages.put(at, at);
+        pages.put(at + 16, at);
+    };
+    block(0x45740);
+    CHECK(found(pages, "00001000-00048000 rw-p 00000000 00:00 0\n") == 0x45740);
+    block(0x4a740); // what looks like one, in a smaller region, is nearer to what is usual
+    CHECK(found(pages, "00001000-00048000 rw-p 00000000 00:00 0\n0004a000-0004d000 rw-p 00000000 00:00 0\n") == 0x4a740);
 }
 
 TEST_CASE("thread pointer: arm64's block, by glibc's table of the thread's blocks") {
