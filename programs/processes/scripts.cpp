@@ -253,8 +253,12 @@ bool Scripts::judge(uint32_t module, Build &build, Merged how) {
     build.why = "the frames that were found don't agree with its native stacks";
     build.failed = 0;
     build.layout.reset();
-    for (auto &[pid, its] : processes_)
-        if (its.module == module) publish(pid, its);
+    for (auto &[pid, its] : processes_) {
+        if (its.module != module) continue;
+        its.several = false; // where other lists are was found with that way
+        its.searches = 0;
+        publish(pid, its);
+    }
     return false;
 }
 
