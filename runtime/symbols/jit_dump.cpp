@@ -10,6 +10,7 @@
 #include "runtime/symbols/jit_dump.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -27,8 +28,10 @@ constexpr uint64_t kProcessorsClock = 1; // of the header's flags
 constexpr uint64_t kElfHeader = 64;      // see above
 constexpr size_t kMostMemory = 48 << 20;
 constexpr size_t kMostLines = 1 << 16; // of a function
+constexpr size_t kUnwindingBytes = 40;
+constexpr size_t kMostOfOne = 16 << 10, kMostUnwinding = 16 << 20, kKeeping = 128; // bytes, of a function, of all, beside each
 
-enum Type : uint32_t { kLoad = 0, kMove = 1, kLines = 2, kClose = 3 };
+enum Type : uint32_t { kLoad = 0, kMove = 1, kLines = 2, kClose = 3, kUnwinding = 4 };
 
 uint32_t word(Bytes bytes, size_t at) { return load<uint32_t>(bytes.data() + at); }
 uint64_t wide(Bytes bytes, size_t at) { return load<uint64_t>(bytes.data() + at); }
@@ -113,8 +116,9 @@ Result<void> JitDump::take(Bytes bytes, uint64_t since_ns) {
         case kLoad: load_function(record, at_ns); break;
         case kMove: move_function(record, at_ns); break;
         case kLines: take_lines(record.size() == size ? record : Bytes()); break;
+        case kUnwinding: take_unwinding(record.size() == size ? record : Bytes()); break;
         case kClose: ended_ = true; break;
-        default: break; // unwinding information, and what later versions have
+        default: break; // what later versions have
         }
         offset_ += size;
         if (code_.memory() > kMostMemory)
@@ -131,13 +135,54 @@ void JitDump::load_function(Bytes record, uint64_t since_ns) {
     const std::string_view name = whole ? *whole : std::string_view(reinterpret_cast<const char *>(rest.data()), rest.size());
     code_.add(address, size, name, since_ns, lines_of(address, size, name));
     sources_.clear();
+    unwind_by(address, size, std::exchange(next_unwinding_, {}));
 }
 
 void JitDump::move_function(Bytes record, uint64_t since_ns) {
     if (record.size() < kMoveBytes) return;
     code_.settle(); // its load may have come just now
-    const auto name = code_.raw_name_at(wide(record, 32));
-    if (name) code_.add(wide(record, 40), wide(record, 48), std::string(*name), since_ns);
+    const uint64_t from = wide(record, 32), to = wide(record, 40), size = wide(record, 48);
+    const auto name = code_.raw_name_at(from);
+    if (name) code_.add(to, size, std::string(*name), since_ns);
+    const auto its = unwinding_.find(from);
+    unwind_by(to, size, its == unwinding_.end() ? std::string() : std::string(its->second.eh_frame));
+}
+
+void JitDump::take_unwinding(Bytes record) {
+    next_unwinding_.clear();
+    if (record.size() < kUnwindingBytes) return;
+    const uint64_t both = wide(record, 16), header = wide(record, 24);
+    if (both > record.size() - kUnwindingBytes || header > both || both - header > kMostOfOne) return;
+    next_unwinding_.assign(reinterpret_cast<const char *>(record.data()) + kUnwindingBytes, both - header);
+}
+
+/// What was made there before is gone, whatever is known of what is there now.
+void JitDump::unwind_by(uint64_t address, uint64_t size, std::string eh_frame) {
+    const uint64_t end = address + size;
+    if (size == 0 || end < address) return;
+    auto at = unwinding_.upper_bound(address);
+    if (at != unwinding_.begin() && std::prev(at)->first + std::prev(at)->second.size > address) --at;
+    while (at != unwinding_.end() && at->first < end) {
+        unwinding_bytes_ -= at->second.eh_frame.size() + kKeeping;
+        at = unwinding_.erase(at);
+    }
+    if (eh_frame.empty() || unwinding_bytes_ + eh_frame.size() + kKeeping > kMostUnwinding) return;
+    unwinding_bytes_ += eh_frame.size() + kKeeping;
+    unwinding_.emplace(address, Made{size, std::move(eh_frame)});
+}
+
+std::optional<JitDump::Unwinding> JitDump::unwinding(uint64_t address) const {
+    constexpr uint64_t kWord = 8;
+    auto at = unwinding_.upper_bound(address);
+    if (at == unwinding_.begin()) return std::nullopt;
+    const auto &[start, made] = *--at;
+    if (address - start >= made.size) return std::nullopt;
+    return Unwinding{bytes_of(made.eh_frame), start + (made.size + kWord - 1) / kWord * kWord};
+}
+
+bool JitDump::has_unwinding(uint64_t start, uint64_t end) const {
+    const auto at = unwinding_.lower_bound(start);
+    return at != unwinding_.end() && at->first < end;
 }
 
 void JitDump::take_lines(Bytes record) {

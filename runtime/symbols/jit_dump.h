@@ -9,13 +9,17 @@
 //        0 load          pid, tid, address, code address, size, index, name NUL, the code itself
 //        1 move          ..., old address, new address, size, index
 //        2 lines         address, count, { address, line, column, file NUL } ...; of the load that follows
-//        3 close, 4 unwinding information
+//        3 close
+//        4 unwinding        bytes of .eh_frame and .eh_frame_hdr, of the latter, mapped, .eh_frame, .eh_frame_hdr; of the load that
+//                           follows, behind whose code (in whole words) .eh_frame would lie
 //
 // The code itself isn't read. Written by V8 (node --perf-prof), the JVM's agent libperf-jvmti, CPython 3.13 (-X perf_jit), PHP's
 // and wasmtime's compilers, .NET.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +45,15 @@ class JitDump {
     [[nodiscard]] uint64_t offset() const { return offset_; } ///< of the file: up to there it was taken
     /// What was read.
     [[nodiscard]] const CompiledCode &code() const { return code_; }
+    /// What the runtime wrote of how frames are left.
+    struct Unwinding {
+        Bytes eh_frame;       ///< the section's bytes
+        uint64_t address = 0; ///< where it would lie
+    };
+    /// Of the function that was the last to be made at an address; nullopt: it has none. Good until more is read.
+    [[nodiscard]] std::optional<Unwinding> unwinding(uint64_t address) const;
+    /// Whether any function between these addresses has it.
+    [[nodiscard]] bool has_unwinding(uint64_t start, uint64_t end) const;
 
     static constexpr size_t kPiece = 256 << 10; ///< bytes; lines of one function that take more are passed over
 
@@ -54,6 +67,8 @@ class JitDump {
     void load_function(Bytes record, uint64_t since_ns);
     void move_function(Bytes record, uint64_t since_ns);
     void take_lines(Bytes record);
+    void take_unwinding(Bytes record);
+    void unwind_by(uint64_t address, uint64_t size, std::string eh_frame);
     [[nodiscard]] std::vector<CompiledCode::Line> lines_of(uint64_t address, uint64_t size, std::string_view name);
 
     CompiledCode code_;
@@ -62,6 +77,13 @@ class JitDump {
     bool own_clock_ = false;      ///< its times are the processor's, not CLOCK_MONOTONIC
     uint64_t lines_at_ = 0;       ///< whose `sources_` are
     std::vector<Source> sources_; ///< of the next function
+    struct Made {
+        uint64_t size;
+        std::string eh_frame;
+    };
+    std::map<uint64_t, Made> unwinding_; ///< by address; none lies in another
+    size_t unwinding_bytes_ = 0;         ///< that they take
+    std::string next_unwinding_;         ///< of the next function
 };
 
 /// Whether a file of that name may be one: "jit-4711.dump".

@@ -67,7 +67,21 @@ struct Dump {
         for (uint64_t value : {to, from, to, size, uint64_t{0}}) put(rest, value);
         record(1, time, rest);
     }
+    void unwinding(uint64_t time, std::string_view eh_frame, std::string_view header = "header") {
+        std::string rest;
+        for (uint64_t value : {eh_frame.size() + header.size(), header.size(), uint64_t{0}}) put(rest, value);
+        rest.append(eh_frame).append(header).append(7, '\0'); // V8 fills up to a word
+        record(4, time, rest);
+    }
 };
+
+/// Whose .eh_frame there is for an address, and how far behind the address it lies.
+std::string left_by(const JitDump &dump, uint64_t address) {
+    const auto found = dump.unwinding(address);
+    if (!found) return "nothing";
+    const std::string_view text(reinterpret_cast<const char *>(found->eh_frame.data()), found->eh_frame.size());
+    return format("{}+{}", text, found->address - address);
+}
 
 /// "name+offset file:line", of an address at a time.
 std::string at(const CompiledCode &code, uint64_t address, uint64_t t_ns = UINT64_MAX) {
@@ -196,6 +210,86 @@ TEST_CASE("jitdump: lines as V8 writes them") {
     CHECK(at(*code, 0x1012).ends_with("/shared/a.js:3"));
     CHECK(at(*code, 0x10ff).ends_with("/shared/a.js:5"));
     CHECK(at(*code, 0x2010).ends_with("/shared/a.js:2"));
+}
+
+TEST_CASE("jitdump: how frames are left, of the function that is there now") {
+    Dump dump;
+    dump.load(1, 0x1000, 0x21, "untold");
+    dump.unwinding(2, "one");
+    dump.load(3, 0x2000, 0x21, "one");
+    dump.load(4, 0x3000, 0x10, "behind it");
+    dump.unwinding(5, "twice");
+    dump.unwinding(5, "two");
+    dump.load(6, 0x4000, 0x10, "two");
+    JitDump read;
+    REQUIRE(read.take(bytes_of(dump.text), 0));
+    CHECK(left_by(read, 0x1000) == "nothing");
+    CHECK(left_by(read, 0x2000) == "one+40"); // 0x21 bytes are five words
+    CHECK(left_by(read, 0x2020) == "one+8");
+    CHECK(left_by(read, 0x2021) == "nothing");
+    CHECK(left_by(read, 0x1fff) == "nothing");
+    CHECK(left_by(read, 0x3000) == "nothing");
+    CHECK(left_by(read, 0x4000) == "two+16");
+    CHECK(read.has_unwinding(0x2000, 0x3000));
+    CHECK(!read.has_unwinding(0x2001, 0x4000));
+    CHECK(!read.has_unwinding(0x4001, UINT64_MAX));
+
+    const auto more = [&](auto add) {
+        Dump again;
+        again.text.clear();
+        add(again);
+        REQUIRE(read.take(bytes_of(again.text), 0));
+    };
+    more([](Dump &d) { d.move(7, 0x2000, 0x5000, 0x21); });
+    CHECK(left_by(read, 0x5008) == "one+32");
+    more([](Dump &d) { d.load(8, 0x2010, 0x100, "in its place"); });
+    CHECK(left_by(read, 0x2000) == "nothing"); // as part of it is other code now
+    CHECK(left_by(read, 0x2018) == "nothing");
+    more([](Dump &d) {
+        d.unwinding(9, "large");
+        d.load(9, 0x0, 0x5000, "over all");
+    });
+    CHECK(left_by(read, 0x4000) == "large+4096");
+    CHECK(left_by(read, 0x5000) == "one+40");
+}
+
+TEST_CASE("jitdump: sizes of unwinding information that don't hold, and more of it than is kept") {
+    const auto with = [](uint64_t both, uint64_t header) {
+        Dump dump;
+        std::string rest;
+        for (uint64_t value : {both, header, uint64_t{0}}) put(rest, value);
+        dump.record(4, 1, rest + "bytes");
+        dump.load(2, 0x1000, 0x10, "it");
+        JitDump read;
+        REQUIRE(read.take(bytes_of(dump.text), 0));
+        return left_by(read, 0x1000);
+    };
+    CHECK(with(5, 0) == "bytes+16");
+    CHECK(with(5, 2) == "byt+16");
+    CHECK(with(5, 5) == "nothing"); // as V8 says of what it has none for
+    CHECK(with(6, 0) == "nothing");
+    CHECK(with(5, 6) == "nothing");
+    CHECK(with(UINT64_MAX, UINT64_MAX - 3) == "nothing");
+    Dump dump;
+    dump.unwinding(1, std::string(20'000, 'x'));
+    dump.load(1, 0x1000, 0x10, "long");
+    dump.record(4, 1, std::string(300'000, 'y')); // longer than what is read at once
+    dump.load(1, 0x2000, 0x10, "longer");
+    for (uint64_t i = 0; i < 2'000; ++i) {
+        dump.unwinding(1, std::string(16'000, 'z'));
+        dump.load(1, 0x10'0000 + i * 16, 0x10, "one of many");
+    }
+    JitDump read;
+    for (Bytes left = bytes_of(dump.text); !left.empty();) {
+        const uint64_t before = read.offset();
+        REQUIRE(read.take(left.first(std::min(left.size(), JitDump::kPiece)), 0));
+        REQUIRE(read.offset() > before);
+        left = read.offset() < dump.text.size() ? bytes_of(dump.text).subspan(read.offset()) : Bytes();
+    }
+    CHECK(left_by(read, 0x1000) == "nothing");
+    CHECK(left_by(read, 0x2000) == "nothing");
+    CHECK(left_by(read, 0x10'0000).ends_with("z+16"));
+    CHECK(left_by(read, 0x10'0000 + 1'999 * 16) == "nothing"); // 16 MiB of it are kept
 }
 
 TEST_CASE("jitdump: read in pieces of any size it says the same") {
