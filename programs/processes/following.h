@@ -47,7 +47,10 @@ class Following {
     /// that can't be mapped.
     [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
         copies_ = program.copies;
-        if (copies_) unwinding_.tell(java_);
+        if (copies_) {
+            unwinding_.tell(java_);
+            unwinding_.tell(symbols_);
+        }
         return unwinding_.start(object, memory, program);
     }
     [[nodiscard]] bool unwinds() const { return unwinding_.on(); }

@@ -128,6 +128,19 @@ LiveSymbols::Jit *LiveSymbols::teller(uint32_t pid) {
     return at == jits_.end() || !at->second.file ? nullptr : &at->second;
 }
 
+const symbols::JitDump *LiveSymbols::dump_of(uint32_t pid) const {
+    const auto at = jits_.find(pid);
+    return at == jits_.end() || !at->second.is_dump ? nullptr : &at->second.dump;
+}
+
+bool LiveSymbols::read_news(uint32_t pid, uint64_t t_ns) {
+    const auto at = jits_.find(pid);
+    if (at == jits_.end() || !at->second.is_dump || t_ns <= at->second.read_ns) return false;
+    const uint64_t before = at->second.dump.offset();
+    read(pid, at->second);
+    return at->second.dump.offset() != before;
+}
+
 uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {
     Jit *const told = teller(pid);
     if (!told) {

@@ -49,6 +49,11 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     }
     std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 
+    /// What a process tells of the code that it makes, as far as it was read; nullptr: it writes no jitdump.
+    [[nodiscard]] const symbols::JitDump *dump_of(uint32_t pid) const;
+    /// Reads what it has told up to that time. True: there was something.
+    bool read_news(uint32_t pid, uint64_t t_ns);
+
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;

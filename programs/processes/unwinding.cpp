@@ -17,6 +17,7 @@
 namespace rawbpf::inline v0::processes {
 
 constexpr int kMostTurns = 1000;
+constexpr uint64_t kOneOf = 20;           // stacks: where so many end in made code, what is told of its frames is used
 constexpr uint64_t kExecNs = 100'000'000; // an exec takes no longer, but where it fails half-way, or isn't ours to notice
 
 Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
@@ -62,8 +63,10 @@ bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
         case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
         case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
         case ModuleKind::anonymous:
-            code.kind = java_ && java_->in_heap(pid, mapping.start) ? unwind::CodeMapping::Kind::listed
-                                                                    : unwind::CodeMapping::Kind::other;
+            code.kind = (java_ && java_->in_heap(pid, mapping.start)) ||
+                                (uses_told(pid) && symbols_->dump_of(pid)->has_unwinding(mapping.start, mapping.end))
+                            ? unwind::CodeMapping::Kind::listed
+                            : unwind::CodeMapping::Kind::other;
             break;
         case ModuleKind::script: code.kind = unwind::CodeMapping::Kind::other; break;
         }
@@ -97,6 +100,7 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
             if (scripts_) scripts_->ended(pid);
             if (java_) java_->ended(pid);
             if (js_) js_->ended(pid);
+            made_.erase(pid);
             TRY(tables_->ended(pid));
             continue;
         }
@@ -125,8 +129,37 @@ void Unwinding::seen_again(const StackTree &tree, uint32_t node, uint32_t pid, u
     });
 }
 
+/// Most code that is made at run time keeps frame pointers, and a program follows these. What its maker tells of its frames takes
+/// a copy of each stack; so it is used of a process whose stacks end there otherwise.
+void Unwinding::judge_made_code(const UserStack &stack) {
+    if (!symbols_ || stack.frames.empty() || uses_told(stack.pid) || (js_ && js_->knows(stack.pid))) return;
+    const uint64_t outermost = stack.frames.back() & ~UNWIND_EXACT_PC;
+    const uint32_t ending = stack.ending & ~uint32_t{UNWIND_TABLES | UNWIND_COPIED};
+    const bool early = ending != UNWIND_ENDED_ROOT && ending != UNWIND_ENDED_DEPTH;
+    // The first stack in such code opens what is told of it; and equal ones may only be counted from then on.
+    if (early) (void)table_.locate(stack.pid, outermost, stack.frames.size() > 1, stack.t_ns);
+    const symbols::JitDump *dump = symbols_->dump_of(stack.pid);
+    if (!dump || !dump->has_unwinding(0, UINT64_MAX)) return;
+    Made &made = made_[stack.pid];
+    ++made.stacks;
+    if (!early || !dump->unwinding(outermost) || ++made.ended * kOneOf < made.stacks) return;
+    made.told = true;
+    table_.tell_again(stack.pid);
+}
+
+bool Unwinding::uses_told(uint32_t pid) const {
+    const auto at = made_.find(pid);
+    return at != made_.end() && at->second.told && symbols_->dump_of(pid);
+}
+
+std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_t pc) const {
+    if (!uses_told(pid)) return std::nullopt;
+    return symbols_->dump_of(pid)->unwinding(pc).value_or(symbols::JitDump::Unwinding{});
+}
+
 bool Unwinding::walk(UserStack &stack) {
     if (!on()) return false;
+    judge_made_code(stack);
     // An exec took away what was told, and perhaps nothing else will tell of it.
     if ((stack.ending & ~UNWIND_COPIED) == UNWIND_ENDED_NO_PROCESS && tables_->published(stack.pid))
         table_.follow_anew(stack.pid, stack.t_ns);
@@ -138,6 +171,10 @@ bool Unwinding::walk(UserStack &stack) {
     // What was compiled since the list was read is looked for, a frame at a time.
     while (java_ && java_->in_heap(stack.pid, walked->pc) && !java_->rule(stack.pid, walked->pc) &&
            java_->read_at(stack.pid, walked->pc, sys::monotonic_ns())) {
+        walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
+        if (!walked) return false;
+    }
+    if (walked->ending != UNWIND_ENDED_ROOT && uses_told(stack.pid) && symbols_->read_news(stack.pid, stack.t_ns)) {
         walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
         if (!walked) return false;
     }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "programs/processes/js_functions.h"
@@ -47,6 +48,8 @@ class Unwinding final : private unwind::ModuleFiles {
     /// And of who knows JavaScript's functions.
     void tell(JsFunctions &js) { js_ = &js; }
     [[nodiscard]] JsFunctions *js() const { return js_; }
+    /// And of who reads what processes tell of the code that they make.
+    void tell(LiveSymbols &symbols) { symbols_ = &symbols; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
     /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
@@ -78,6 +81,12 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
 
   private:
+    struct Made {                       ///< a process that tells how frames of the code are left that it makes
+        uint64_t stacks = 0, ended = 0; ///< of it; in such code
+        bool told = false;              ///< what it tells is used
+    };
+    void judge_made_code(const UserStack &stack);
+    [[nodiscard]] bool uses_told(uint32_t pid) const;
     bool list_mappings(uint32_t pid, const ProcessTable::Image *image);
     bool keep(UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const;
@@ -85,12 +94,15 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::optional<unwind::ListedRule> listed(uint32_t pid, uint64_t pc) const override {
         return java_ ? java_->rule(pid, pc) : std::nullopt;
     }
+    [[nodiscard]] std::optional<symbols::JitDump::Unwinding> told(uint32_t pid, uint64_t pc) const override;
     [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
 
     ProcessTable &table_;
     Scripts *scripts_ = nullptr;
     JavaCode *java_ = nullptr;
     JsFunctions *js_ = nullptr;
+    LiveSymbols *symbols_ = nullptr;
+    std::unordered_map<uint32_t, Made> made_; ///< by pid
     std::unique_ptr<unwind::LiveTables> tables_;
     bool waiting_ = false;
     std::vector<unwind::CodeMapping> mappings_;    // of one process, while they are handed on

@@ -35,6 +35,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/random.h"
+#include "runtime/unwind/made_code.h"
 
 namespace rawbpf::inline v0::unwind {
 
@@ -326,7 +327,13 @@ class Live final : public LiveTables, private WalkTables {
     }
     [[nodiscard]] const UnwindRule *rule(uint32_t number) const override { return rules_.find(number); }
     [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override { return code_.read(address, into); }
-    [[nodiscard]] std::optional<ListedRule> listed(uint64_t pc) const override { return files_.listed(walked_pid_, pc); }
+    [[nodiscard]] std::optional<ListedRule> listed(uint64_t pc) const override {
+        if (auto rule = files_.listed(walked_pid_, pc)) return rule;
+        const auto told = files_.told(walked_pid_, pc);
+        if (!told) return std::nullopt;
+        const auto rule = rule_of_made_code(program_.arch, told->eh_frame, told->address, pc);
+        return ListedRule{rule.value_or(kByFramePointer)};
+    }
 
     bool make_room() {
         const uint32_t victim = tables_.least_used(now_ns_ > kRecentNs ? now_ns_ - kRecentNs : 0);

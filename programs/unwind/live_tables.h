@@ -15,6 +15,7 @@
 #include "programs/unwind/walk.h"
 #include "runtime/base/fd.h"
 #include "runtime/kernel/loader.h"
+#include "runtime/symbols/jit_dump.h"
 
 namespace rawbpf::inline v0::unwind {
 
@@ -39,6 +40,11 @@ class ModuleFiles {
     virtual Result<Fd> open(uint32_t pid, const CodeMapping &mapping) = 0;
     /// Of an address in a mapping of kind `listed`; nullopt: it isn't known.
     [[nodiscard]] virtual std::optional<ListedRule> listed(uint32_t /*pid*/, uint64_t /*pc*/) const { return std::nullopt; }
+    /// What a process has told of code that it has made, of kind `listed` without listed(): empty where it told nothing of the
+    /// function at `pc`, which is left by its frame pointer then; nullopt: it isn't asked.
+    [[nodiscard]] virtual std::optional<symbols::JitDump::Unwinding> told(uint32_t /*pid*/, uint64_t /*pc*/) const {
+        return std::nullopt;
+    }
     /// For messages.
     [[nodiscard]] virtual std::string name(uint32_t module) const = 0;
 };

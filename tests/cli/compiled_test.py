@@ -2,7 +2,8 @@
 from harness import *
 
 # Two functions, one after the other at the same address, and each says so when it begins. "dump": in a jitdump, which it maps as
-# runtimes do; "map": in a perf map.
+# runtimes do; "map": in a perf map. Of "told" the frame pointer is a number that counts, and the jitdump has .eh_frame; of "untold" it
+# has none.
 PROGRAM = r'''
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,27 +29,44 @@ static const uint32_t code[] = {0xf1000400, 0x54ffffe1, 0xd65f03c0};
 static char text[400];
 static size_t used;
 static void put(const void *what, size_t size) { memcpy(text + used, what, size); used += size; }
+static int pointed; // its functions keep a frame pointer
 static void put4(uint32_t value) { put(&value, 4); }
 static void put8(uint64_t value) { put(&value, 8); }
+#if defined(__x86_64__)
+/* push rbp; sub rsp,0x148; mov rbp,rdi; 1: dec rbp; jne 1b; add rsp,0x148; pop rbp; ret */
+static const unsigned char no_pointer[] = {0x55, 0x48, 0x81, 0xec, 0x48, 1, 0, 0, 0x48, 0x89, 0xfd, 0x48, 0xff, 0xcd,
+    0x75, 0xfb, 0x48, 0x81, 0xc4, 0x48, 1, 0, 0, 0x5d, 0xc3};
+/* .eh_frame of it: what its CFA is after each of these, where rbp is saved; then .eh_frame_hdr */
+static const unsigned char unwinding[64 + 20] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+    32, 0, 0, 0, 28, 0, 0, 0, 0xc0, 0xff, 0xff, 0xff, sizeof no_pointer, 0, 0, 0, 0,
+    0x41, 0x0e, 16, 0x86, 2, 0x47, 0x0e, 0xd8, 2, 0x4f, 0x0e, 16, 0x41, 0x0e, 8, 0xc6};
+#else
+static const uint32_t no_pointer[1];
+static const unsigned char unwinding[1];
+#endif
 static void record(uint32_t type, const char *name, uint64_t address, uint64_t line) {
     used = 0;
     put4(type), put4(0), put8(now());
     if (type == 2) {
         put8(address), put8(1), put8(address), put4(line), put4(0), put("/src/of/it.x", 13);
+    } else if (type == 4) {
+        put8(sizeof unwinding), put8(20), put8(sizeof unwinding), put(unwinding, sizeof unwinding);
     } else {
-        put4(getpid()), put4(getpid()), put8(address), put8(address), put8(sizeof code), put8(line);
-        put(name, strlen(name) + 1), put(code, sizeof code);
+        const size_t size = pointed ? sizeof code : sizeof no_pointer;
+        put4(getpid()), put4(getpid()), put8(address), put8(address), put8(size), put8(line);
+        put(name, strlen(name) + 1), put(pointed ? (void *)code : (void *)no_pointer, size);
     }
     memcpy(text + 4, &(uint32_t){used}, 4);
 }
 int main(int argc, char **argv) {
-    const int dump = strcmp(argv[1], "dump") == 0;
+    const int dump = strcmp(argv[1], "map") != 0, told = strcmp(argv[1], "told") == 0;
+    pointed = !dump || strcmp(argv[1], "dump") == 0;
     char path[64];
     sprintf(path, dump ? "%s/jit-%d.dump" : "/tmp/perf-%2$d.map", argv[2], getpid());
     const int file = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
     unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(p, code, sizeof code);
-    __builtin___clear_cache((char *)p, (char *)p + sizeof code);
+    memcpy(p, pointed ? (void *)code : (void *)no_pointer, pointed ? sizeof code : sizeof no_pointer);
+    __builtin___clear_cache((char *)p, (char *)p + 64);
     if (dump) {
         put4(0x4a695444), put4(1), put4(40), put4(0), put4(0), put4(getpid()), put8(now()), put8(0);
         if (write(file, text, used) != (ssize_t)used) return 1;
@@ -59,6 +77,10 @@ int main(int argc, char **argv) {
         if (dump) {
             record(2, name, (uintptr_t)p, 11 * (i + 1));
             if (write(file, text, used) < 0) return 1;
+            if (told) {
+                record(4, name, 0, 0);
+                if (write(file, text, used) < 0) return 1;
+            }
             record(0, name, (uintptr_t)p, i);
         } else {
             used = sprintf(text, "%lx %zx %s\n", (unsigned long)p, sizeof code, name);
@@ -76,15 +98,15 @@ int main(int argc, char **argv) {
 '''
 
 
-def profiled(how, *options):
-    """Runs it. When it said that its functions began, in nanoseconds of CLOCK_MONOTONIC."""
+def profiled(how, *options, warning=None):
+    """Runs it; what it is warned of. When it said that its functions began, in nanoseconds of CLOCK_MONOTONIC."""
     if os.geteuid() != 0 or os.uname().machine not in ("x86_64", "aarch64"):
         raise Skip("needs root; the program is written for x86-64 and arm64")
     program = path("two-functions")
     if not os.path.exists(program):
         subprocess.run(["cc", "-O1", "-w", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
     r = good("profile", "-F", "499", *options, "--", program, how, WORK)
-    assert "warning" not in r.err, r.err # the page of a jitdump that is mapped isn't code without tables
+    assert warning in r.err if warning else "warning" not in r.err, r.err # the page of a jitdump that is mapped isn't code without tables
     said = [line.split() for line in r.out.splitlines() if line.startswith(("first ", "second ", "end "))]
     return {name: int(t) for name, t in said}
 
@@ -112,6 +134,28 @@ def compiled_code_has_its_names_by_time():
         assert max(times["first"]) - min(times["second"]) < (0 if how == "dump" else slack), (how, max(times["first"]), min(times["second"]))
         lasted = min(times["second"]) - min(times["first"])
         assert abs(lasted - (said["second"] - said["first"])) < slack, (how, lasted, said)
+
+
+@test
+def compiled_code_is_left_as_its_maker_tells():
+    """Its frames have no frame pointer: where the maker doesn't say so, stacks end there."""
+    if os.uname().machine != "x86_64":
+        raise Skip("the function without a frame pointer is written for x86-64")
+    for how in ("told", "untold"):
+        warning = "stacks in code made at run time end early" if how == "untold" else None
+        profiled(how, "-f", "json", "-o", path(f"{how}.json"), warning=warning)
+        stacks = [[frame.get("symbol") for frame in line["user"]] for line, _ in in_code(rows(f"{how}.json"))]
+        whole = sum(names[1:2] == ["main"] and names[-1] == "_start" for names in stacks)
+        assert len(stacks) > 400, (how, len(stacks))
+        if how == "untold":
+            assert whole < 20, (whole, len(stacks))
+        else: # the first few show that frame pointers lead nowhere
+            assert whole > 0.9 * len(stacks), (whole, len(stacks))
+    profiled("told", "-f", "folded", "-o", path("told.folded")) # equal stacks are counted in the kernel
+    with open(path("told.folded"), encoding="utf-8") as file:
+        counts = [(stack.split(";"), int(count)) for stack, count in (line.rsplit(" ", 1) for line in file)]
+    whole = sum(count for names, count in counts if "first" in names or "second" in names if "main" in names)
+    assert whole > 0.9 * sum(count for names, count in counts), counts
 
 
 @test
