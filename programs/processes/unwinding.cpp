@@ -135,7 +135,7 @@ void Unwinding::judge_made_code(const UserStack &stack) {
     if (!symbols_ || stack.frames.empty() || uses_told(stack.pid) || (js_ && js_->knows(stack.pid))) return;
     const uint64_t outermost = stack.frames.back() & ~UNWIND_EXACT_PC;
     const uint32_t ending = stack.ending & ~uint32_t{UNWIND_TABLES | UNWIND_COPIED};
-    const bool early = ending != UNWIND_ENDED_ROOT && ending != UNWIND_ENDED_DEPTH;
+    const bool early = ending >= UNWIND_ENDED_NO_MAPPING && ending <= UNWIND_ENDED_STUCK; // not for want of news
     // The first stack in such code opens what is told of it; and equal ones may only be counted from then on.
     if (early) (void)table_.locate(stack.pid, outermost, stack.frames.size() > 1, stack.t_ns);
     const symbols::JitDump *dump = symbols_->dump_of(stack.pid);
