@@ -50,7 +50,8 @@ def agree(words, workload, shapes, normal=same_but_for_times, more=()):
 
 
 def numbers_aside(text):
-    return [re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?", "N", line) for line in same_but_for_times(text) if not line.startswith(("<desc>", '],"displayTimeUnit"'))]  # the command line
+    # With the spaces in front: one run's processes may have numbers with a digit more than the other's (9999, 10000).
+    return [re.sub(r" *(0x[0-9a-f]+|\d+(\.\d+)?)", " N", line) for line in same_but_for_times(text) if not line.startswith(("<desc>", '],"displayTimeUnit"'))]  # the command line
 
 
 @test
