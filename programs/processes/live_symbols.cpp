@@ -113,14 +113,16 @@ bool LiveSymbols::ask(uint32_t pid) {
     return false;
 }
 
-void LiveSymbols::read(uint32_t pid, Jit &jit) {
-    if (!jit.file || jit.damaged) return; // without a file: when it was looked for stays, in in_memory()
+/// True: there was something new.
+bool LiveSymbols::read(uint32_t pid, Jit &jit) {
+    if (!jit.file || jit.damaged) return false; // without a file: when it was looked for stays, in in_memory()
     const uint64_t before = std::exchange(jit.read_ns, sys::monotonic_ns());
     sys::Because why("what a just-in-time compiler has told of its code since the last look");
     const auto news = jit.is_dump ? jit.dump.read_more(jit.file, before) : jit.map.read_more(jit.file, before);
-    if (news) return;
+    if (news) return *news;
     jit.damaged = true;
     missed(format("process {}: some of its compiled code has no names", pid), news.error());
+    return true;
 }
 
 LiveSymbols::Jit *LiveSymbols::teller(uint32_t pid) {
@@ -134,11 +136,8 @@ const symbols::JitDump *LiveSymbols::dump_of(uint32_t pid) const {
 }
 
 bool LiveSymbols::read_news(uint32_t pid, uint64_t t_ns) {
-    const auto at = jits_.find(pid);
-    if (at == jits_.end() || !at->second.is_dump || t_ns <= at->second.read_ns) return false;
-    const uint64_t before = at->second.dump.offset();
-    read(pid, at->second);
-    return at->second.dump.offset() != before;
+    Jit *const told = teller(pid);
+    return told && told->is_dump && t_ns > told->read_ns && read(pid, *told);
 }
 
 uint64_t LiveSymbols::code_layer(uint32_t pid, uint64_t address, uint64_t t_ns) {

@@ -94,7 +94,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     /// nullptr: the process tells nothing of its code.
     [[nodiscard]] Jit *teller(uint32_t pid);
     bool open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump);
-    void read(uint32_t pid, Jit &jit);
+    bool read(uint32_t pid, Jit &jit);
     [[nodiscard]] bool ask(uint32_t pid);
     void missed(const std::string &what, const Error &error);
     void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);

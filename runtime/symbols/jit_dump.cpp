@@ -145,7 +145,7 @@ void JitDump::move_function(Bytes record, uint64_t since_ns) {
     const auto name = code_.raw_name_at(from);
     if (name) code_.add(to, size, std::string(*name), since_ns);
     const auto its = unwinding_.find(from);
-    unwind_by(to, size, its == unwinding_.end() ? std::string() : std::string(its->second.eh_frame));
+    unwind_by(to, size, its == unwinding_.end() ? std::string() : its->second.eh_frame);
 }
 
 void JitDump::take_unwinding(Bytes record) {

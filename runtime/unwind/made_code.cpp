@@ -12,9 +12,8 @@
 namespace rawbpf::inline v0::unwind {
 
 std::optional<UnwindRule> rule_of_made_code(Arch arch, Bytes eh_frame, uint64_t address, uint64_t pc) {
-    const auto machine =
-        std::find_if(std::begin(kMachines), std::end(kMachines), [&](const Machine &row) { return row.arch == arch; });
-    if (machine == std::end(kMachines)) return std::nullopt;
+    const Machine *machine = find_machine(arch);
+    if (!machine) return std::nullopt;
     Frames frames;
     frames.bytes = eh_frame;
     frames.address = address;
