@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include <elf.h>
 
@@ -124,7 +125,7 @@ void only_largest_callee(const elf::Elf &file, Bytes bytes, Interpreter &of) {
                 largest = {function.start, function.end};
     }
     if (largest.end - largest.start <= own.end - own.start) return;
-    of.evaluates = with_cold_parts(file, bytes, largest.start, largest.end);
+    of.enters = std::exchange(of.evaluates, with_cold_parts(file, bytes, largest.start, largest.end));
 }
 
 } // namespace rawbpf::inline v0::languages

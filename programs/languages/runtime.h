@@ -40,6 +40,7 @@ struct Interpreter {
     };
     std::vector<elf::Segment> code; ///< its executable parts
     std::vector<Range> evaluates;   ///< offsets in the file: code that runs the language's functions, its cold part as well
+    std::vector<Range> enters;      ///< code that calls that once for each group, or code that the runtime has made instead
     std::vector<Range> functions;   ///< all that it has, by offset, where its runtime needs them, or evaluation.h
 
     /// In the file; 0: it isn't exported.

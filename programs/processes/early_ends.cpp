@@ -17,12 +17,12 @@ void EarlyEnds::add(Namer &namer, const StackTree &tree, uint32_t node, uint8_t 
 
 void EarlyEnds::add(Namer &namer, const StackTree &tree, std::span<const uint32_t> places, uint8_t ending, uint64_t count) {
     if (places.empty()) return;
-    uint32_t known = kNone; // the outermost place in a module
+    uint32_t known = kNone; // the outermost place in a module, of the native stack
     modules_.clear();
     for (const uint32_t place : places) {
         const uint32_t module = tree.places()[place].module;
         if (module == kNone) continue;
-        known = place;
+        if (!namer.interpreted(place)) known = place;
         if (std::find(modules_.begin(), modules_.end(), module) == modules_.end()) modules_.push_back(module);
     }
     for (const uint32_t module : modules_) of_module(module).stacks += count;

@@ -64,6 +64,12 @@ class Namer {
     void give(uint32_t place, std::vector<Frame> &&names);
     /// True where a walk that ends here is complete: the function that a thread or a process begins in.
     [[nodiscard]] bool begins(uint32_t place) const { return frames_[place].begins; }
+    /// Whether a place is an interpreter's function: no walk ends there, though in a stack that wasn't merged it may be the
+    /// outermost.
+    [[nodiscard]] bool interpreted(uint32_t place) const {
+        const uint32_t module = tree_.places()[place].module;
+        return module != kNone && modules_[module].kind == ModuleKind::script;
+    }
     /// The tree was cleared.
     void clear() { frames_ = std::vector<Slot>(); }
 

@@ -294,19 +294,19 @@ uint32_t Scripts::place(const Build &build, uint32_t module, uint64_t id, uint64
     return at->second;
 }
 
-bool Scripts::evaluates(const Build &build, const FrameLocation &place) const {
+bool Scripts::evaluates(const Build &build, const FrameLocation &place, bool calls_evaluating) const {
     if (place.module == kNone) return false;
     const std::string_view compiled = build.file.runtime->compiled;
     if (!compiled.empty() && table_.modules()[place.module].path.starts_with(compiled)) return true;
     const Build *its = builds_.find(place.module);
-    return its && lies_in(place, its->file.evaluates);
+    return its && (lies_in(place, its->file.evaluates) || (!calls_evaluating && lies_in(place, its->file.enters)));
 }
 
 /// False: there is nothing to learn from, as no function of the language runs. A program that only has an interpreter in it (gdb,
 /// perf, a database) may never run one.
 bool Scripts::may_evaluate(const Build &build, bool rooted, const std::vector<FrameLocation> &native) const {
     return !rooted || build.file.evaluates.empty() ||
-           std::any_of(native.begin(), native.end(), [&](const FrameLocation &frame) { return evaluates(build, frame); });
+           std::any_of(native.begin(), native.end(), [&](const FrameLocation &frame) { return evaluates(build, frame, false); });
 }
 
 /// A function that evaluates, which what it evaluates had call itself, goes on with the same group: one of them stands for it.
@@ -393,7 +393,8 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         return;
     }
     evaluates_.clear();
-    for (const FrameLocation &frame : native) evaluates_.push_back(evaluates(build, frame));
+    for (const FrameLocation &frame : native) // leaf first: the last one's caller
+        evaluates_.push_back(evaluates(build, frame, !evaluates_.empty() && evaluates_.back()));
     find_resumed(build, native);
     if (list_.empty() && std::find(evaluates_.begin(), evaluates_.end(), true) == evaluates_.end())
         return; // no language's thread

@@ -129,7 +129,8 @@ class Scripts {
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
     void find_resumed(const Build &build, const std::vector<FrameLocation> &native);
     void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
-    [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place) const;
+    /// `calls_evaluating`: the frame that it called evaluates.
+    [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place, bool calls_evaluating) const;
     [[nodiscard]] bool may_evaluate(const Build &build, bool rooted, const std::vector<FrameLocation> &native) const;
 
     ProcessTable &table_;

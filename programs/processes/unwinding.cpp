@@ -17,13 +17,18 @@
 namespace rawbpf::inline v0::processes {
 
 constexpr int kMostTurns = 1000;
-constexpr uint64_t kOneOf = 20;           // stacks: where so many end in made code, what is told of its frames is used
+constexpr uint64_t kOneOf = 20;     // stacks: where so many end in made code, what is told of its frames is used
+constexpr uint64_t kBeforeSize = 2; // different stacks that end in made code: before, frames' size isn't looked for
+constexpr uint64_t kLookAgain = 10; // times as many
+// Elsewhere the return address is in a register, and code that calls keeps it beside a frame pointer.
+constexpr bool kHasSizes = kHostArch == Arch::x86_64;
 constexpr uint64_t kExecNs = 100'000'000; // an exec takes no longer, but where it fails half-way, or isn't ours to notice
 
 Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
     unwind::LiveTablesOptions options;
     options.memory = memory;
     options.program = program;
+    copies_ = program.copies;
     start(TRY(unwind::LiveTables::create(object, *this, options)));
     return {};
 }
@@ -63,10 +68,8 @@ bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
         case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
         case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
         case ModuleKind::anonymous:
-            code.kind = (java_ && java_->in_heap(pid, mapping.start)) ||
-                                (uses_told(pid) && symbols_->dump_of(pid)->has_unwinding(mapping.start, mapping.end))
-                            ? unwind::CodeMapping::Kind::listed
-                            : unwind::CodeMapping::Kind::other;
+            code.kind = kind_of_made_code(pid, mapping);
+            if (code.kind == unwind::CodeMapping::Kind::sized) code.frame_size = *made_known(pid)->size->words();
             break;
         case ModuleKind::script: code.kind = unwind::CodeMapping::Kind::other; break;
         }
@@ -129,32 +132,102 @@ void Unwinding::seen_again(const StackTree &tree, uint32_t node, uint32_t pid, u
     });
 }
 
-/// Most code that is made at run time keeps frame pointers, and a program follows these. What its maker tells of its frames takes
-/// a copy of each stack; so it is used of a process whose stacks end there otherwise.
+Unwinding::Made &Unwinding::made(uint32_t pid) {
+    Made &at = made_[pid];
+    const uint64_t exec_ns = table_.exec_ns(pid);
+    if (at.exec_ns != exec_ns) {
+        at = Made();
+        at.exec_ns = exec_ns;
+    }
+    return at;
+}
+
+const Unwinding::Made *Unwinding::made_known(uint32_t pid) const {
+    const auto at = made_.find(pid);
+    return at != made_.end() && at->second.exec_ns == table_.exec_ns(pid) ? &at->second : nullptr;
+}
+
+/// Most code that is made at run time keeps frame pointers, and a program follows these. What its maker tells of its frames, and
+/// what their size is if nobody tells, takes copies of stacks; so it is looked at of a process whose stacks end there otherwise.
 void Unwinding::judge_made_code(const UserStack &stack) {
     if (!symbols_ || stack.frames.empty() || uses_told(stack.pid) || (js_ && js_->knows(stack.pid))) return;
     const uint64_t outermost = stack.frames.back() & ~UNWIND_EXACT_PC;
     const uint32_t ending = stack.ending & ~uint32_t{UNWIND_TABLES | UNWIND_COPIED};
     const bool early = ending >= UNWIND_ENDED_NO_MAPPING && ending <= UNWIND_ENDED_STUCK; // not for want of news
     // The first stack in such code opens what is told of it; and equal ones may only be counted from then on.
-    if (early) (void)table_.locate(stack.pid, outermost, stack.frames.size() > 1, stack.t_ns);
+    FrameLocation place{};
+    if (early) place = table_.locate(stack.pid, outermost, stack.frames.size() > 1, stack.t_ns);
+    const bool in_made_code = early && place.module != kNone && table_.modules()[place.module].kind == ModuleKind::anonymous;
+    if (!in_made_code && !made_known(stack.pid)) return;
+    Made &process = made(stack.pid);
+    ++process.stacks;
+    if (!in_made_code || ++process.ended * kOneOf < process.stacks) return;
     const symbols::JitDump *dump = symbols_->dump_of(stack.pid);
-    if (!dump || !dump->has_unwinding(0, UINT64_MAX)) return;
-    Made &made = made_[stack.pid];
-    ++made.stacks;
-    if (!early || !dump->unwinding(outermost) || ++made.ended * kOneOf < made.stacks) return;
-    made.told = true;
+    if (dump && dump->unwinding(outermost)) {
+        process.told = true;
+    } else if (const bool known = process.size && (process.size->asks() || process.size->words());
+               !known && process.ended >= std::max(process.next_look, kBeforeSize) && copies_ && kHasSizes) {
+        process.size.emplace();
+        process.next_look = process.ended * kLookAgain;
+    } else {
+        return;
+    }
     table_.tell_again(stack.pid);
 }
 
 bool Unwinding::uses_told(uint32_t pid) const {
-    const auto at = made_.find(pid);
-    return at != made_.end() && at->second.told && symbols_->dump_of(pid);
+    const Made *process = made_known(pid);
+    return process && process->told && symbols_->dump_of(pid);
+}
+
+bool Unwinding::looks_for_size(uint32_t pid) const {
+    const Made *process = made_known(pid);
+    return process && process->size && process->size->asks();
+}
+
+unwind::CodeMapping::Kind Unwinding::kind_of_made_code(uint32_t pid, const ProcessTable::Mapping &mapping) const {
+    using Kind = unwind::CodeMapping::Kind;
+    if (java_ && java_->in_heap(pid, mapping.start)) return Kind::listed;
+    if (uses_told(pid)) return symbols_->dump_of(pid)->has_unwinding(mapping.start, mapping.end) ? Kind::listed : Kind::other;
+    if (looks_for_size(pid)) return Kind::listed;
+    const Made *process = made_known(pid);
+    return process && process->size && process->size->words() ? Kind::sized : Kind::other;
+}
+
+std::optional<unwind::ListedRule> Unwinding::listed(uint32_t pid, uint64_t pc) const {
+    if (java_)
+        if (auto rule = java_->rule(pid, pc)) return rule;
+    if (!looks_for_size(pid)) return std::nullopt;
+    return unwind::ListedRule{tried_size_ == 0 ? kByFramePointer : rule_of_size(tried_size_)};
 }
 
 std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_t pc) const {
     if (!uses_told(pid)) return std::nullopt;
     return symbols_->dump_of(pid)->unwinding(pc).value_or(symbols::JitDump::Unwinding{});
+}
+
+/// A copied stack, while the size of frames in its process's made code is looked for. True: now it is known.
+bool Unwinding::ask_for_size(const UserStack &stack, const unwind::Walked &walked) {
+    FrameSize &size = *made(stack.pid).size;
+    size.looked();
+    const uint64_t outermost = walked.frames.back() & ~UNWIND_EXACT_PC,
+                   within = walked.frames.size() > 1 ? outermost - 1 : outermost;
+    const bool ended_there =
+        walked.ending != UNWIND_ENDED_ROOT &&
+        std::any_of(mappings_.begin(), mappings_.end(), [&](const unwind::CodeMapping &mapping) {
+            return mapping.kind == unwind::CodeMapping::Kind::listed && within >= mapping.start && within < mapping.end;
+        });
+    if (ended_there) {
+        size.ask([&](int16_t words) {
+            tried_size_ = words;
+            const auto again = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
+            return again && again->ending == UNWIND_ENDED_ROOT;
+        });
+        tried_size_ = 0;
+    }
+    if (size.asks()) return false;
+    table_.tell_again(stack.pid);
+    return size.words().has_value();
 }
 
 bool Unwinding::walk(UserStack &stack) {
@@ -175,6 +248,11 @@ bool Unwinding::walk(UserStack &stack) {
         if (!walked) return false;
     }
     if (walked->ending != UNWIND_ENDED_ROOT && uses_told(stack.pid) && symbols_->read_news(stack.pid, stack.t_ns)) {
+        walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
+        if (!walked) return false;
+    }
+    if (looks_for_size(stack.pid) && ask_for_size(stack, *walked)) {
+        if (!list_mappings(stack.pid, table_.last_image(stack.pid))) return false;
         walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
         if (!walked) return false;
     }

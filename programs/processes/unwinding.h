@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/processes/frame_size.h"
 #include "programs/processes/js_functions.h"
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_table.h"
@@ -81,19 +82,25 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
 
   private:
-    struct Made {                       ///< a process that tells how frames of the code are left that it makes
-        uint64_t stacks = 0, ended = 0; ///< of it; in such code
-        bool told = false;              ///< what it tells is used
+    struct Made {                       ///< a process whose stacks end in code that it has made
+        uint64_t exec_ns = 0;           ///< which program's that was
+        uint64_t stacks = 0, ended = 0; ///< of it, since the first; in such code
+        bool told = false;              ///< what it tells of its frames is used
+        std::optional<FrameSize> size;  ///< it tells nothing: their size is looked for, or was
+        uint64_t next_look = 0;         ///< where none was found it is looked for once more: after so many
     };
     void judge_made_code(const UserStack &stack);
+    [[nodiscard]] Made &made(uint32_t pid);
+    [[nodiscard]] const Made *made_known(uint32_t pid) const;
+    [[nodiscard]] unwind::CodeMapping::Kind kind_of_made_code(uint32_t pid, const ProcessTable::Mapping &mapping) const;
+    [[nodiscard]] bool looks_for_size(uint32_t pid) const;
+    [[nodiscard]] bool ask_for_size(const UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool uses_told(uint32_t pid) const;
     bool list_mappings(uint32_t pid, const ProcessTable::Image *image);
     bool keep(UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const;
     Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
-    [[nodiscard]] std::optional<unwind::ListedRule> listed(uint32_t pid, uint64_t pc) const override {
-        return java_ ? java_->rule(pid, pc) : std::nullopt;
-    }
+    [[nodiscard]] std::optional<unwind::ListedRule> listed(uint32_t pid, uint64_t pc) const override;
     [[nodiscard]] std::optional<symbols::JitDump::Unwinding> told(uint32_t pid, uint64_t pc) const override;
     [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
 
@@ -103,6 +110,8 @@ class Unwinding final : private unwind::ModuleFiles {
     JsFunctions *js_ = nullptr;
     LiveSymbols *symbols_ = nullptr;
     std::unordered_map<uint32_t, Made> made_; ///< by pid
+    bool copies_ = true;                      ///< programs copy stacks
+    int16_t tried_size_ = 0;                  ///< while a stack is asked for the size of its frames
     std::unique_ptr<unwind::LiveTables> tables_;
     bool waiting_ = false;
     std::vector<unwind::CodeMapping> mappings_;    // of one process, while they are handed on

@@ -80,7 +80,7 @@ bool LiveCode::from_memory(uint64_t address, std::span<std::byte> into) {
 bool LiveCode::read(uint64_t address, std::span<std::byte> into) {
     sys::Because why("code in a copied stack that no table describes");
     const CodeMapping *mapping = find(address);
-    if (mapping && mapping->kind != CodeMapping::Kind::other && from_file(*mapping, address, into)) return true;
+    if (mapping && mapping->has_table() && from_file(*mapping, address, into)) return true;
     return from_memory(address, into);
 }
 

@@ -156,7 +156,7 @@ class Live final : public LiveTables, private WalkTables {
         }
         const uint64_t before = loads_;
         for (const CodeMapping &mapping : mappings) {
-            if (has_table(mapping)) TRY(load(pid, mapping));
+            if (mapping.has_table()) TRY(load(pid, mapping));
             if (loads_ != before && sys::monotonic_ns() - now_ns > kPatienceNs) break;
         }
         if (loads_ != before) return false;
@@ -288,9 +288,6 @@ class Live final : public LiveTables, private WalkTables {
         });
     }
 
-    static bool has_table(const CodeMapping &mapping) {
-        return mapping.kind == CodeMapping::Kind::file || mapping.kind == CodeMapping::Kind::vdso;
-    }
     /// Takes out of list_ what programs can't walk: for them it is no mapping, so stacks that come there are copied while the
     /// process is young, and it always is.
     Copied hide_listed(std::span<const CodeMapping> mappings) {
@@ -307,7 +304,9 @@ class Live final : public LiveTables, private WalkTables {
         list_.clear();
         for (const CodeMapping &mapping : mappings) {
             UnwindMapping next{};
-            if (!has_table(mapping)) {
+            if (mapping.kind == CodeMapping::Kind::sized) {
+                next = tables_.mapping(tables_.add_sized(mapping.frame_size, now_ns_), mapping.start, mapping.end, 0);
+            } else if (!mapping.has_table()) {
                 const auto kind = mapping.kind == CodeMapping::Kind::listed ? kListed : uint16_t{UNWIND_BY_FP};
                 next = {mapping.start, mapping.end, 0, 0, 0, kind};
             } else {

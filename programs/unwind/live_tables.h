@@ -26,10 +26,14 @@ struct CodeMapping {
         vdso,
         other,
         listed, ///< ModuleFiles::listed() says how its frames are left: their stacks are copied
+        sized,  ///< nobody says it, but all frames there have the same size
     } kind = Kind::file;
     uint64_t start = 0, end = 0, file_offset = 0;
-    uint32_t module = 0; ///< the caller's number of the file
-    bool copied = false; ///< programs walk it; but all stacks of its process are copied, too
+    uint32_t module = 0;    ///< the caller's number of the file
+    bool copied = false;    ///< programs walk it; but all stacks of its process are copied, too
+    int16_t frame_size = 0; ///< of kind `sized`: in words, from the stack pointer to behind the return address
+    /// Whether there is a file that may have a table.
+    [[nodiscard]] bool has_table() const { return kind == Kind::file || kind == Kind::vdso; }
 };
 
 /// Whoever knows how to get at the files of processes.

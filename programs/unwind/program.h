@@ -100,6 +100,10 @@ inline constexpr UnwindRule kGuess{.kind = UNWIND_FP, .flags = UNWIND_GUESSED, .
 /// Where there is no table.
 inline constexpr UnwindRule kByFramePointer{
     .kind = UNWIND_FP, .flags = UNWIND_GUESSED | UNWIND_TO_ROOT, .cfa = 2, .fp = -2, .ra = -1};
+/// x86_64: of code whose frames all have `words` words, the return address being the last, and that leaves rbp to its callers.
+constexpr UnwindRule rule_of_size(int16_t words) {
+    return {.kind = UNWIND_SP, .flags = UNWIND_ADDED, .cfa = words, .fp = 0, .ra = -1};
+}
 
 /// What the kernel has for the walk, found out by trying, and how large the maps are. User space asks once.
 struct UnwindProgramOptions {

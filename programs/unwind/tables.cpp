@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t kPageBytes = uint64_t{1} << UNWIND_PAGE_BITS;
 constexpr uint32_t kPieceRows = 16 << 10;
 constexpr uint64_t kMostPages = UINT16_MAX;
+constexpr uint64_t kSizedCode = 256 << 20;     // of code whose frames have one size: what YJIT and opcache take at most
 constexpr uint64_t kMostTableBytes = 32 << 20; // of .eh_frame: five times libLLVM's, a second of work
 
 bool is_go(const elf::Elf &file) { return file.find_section(".gopclntab") || file.find_section(".go.buildinfo"); }
@@ -82,16 +83,28 @@ uint32_t Tables::load(const elf::Elf &file, std::string identity, uint64_t now_n
 }
 
 uint32_t Tables::add(const Table &table, std::vector<Segment> code, Gaps gaps, std::string identity, uint64_t now_ns) {
+    const bool rows = !table.rows.empty() && !code.empty();
+    const UnwindRule &elsewhere = gaps == Gaps::by_fp ? kByFramePointer : kGuess;
+    return add(table, std::move(code), rows ? &elsewhere : nullptr, std::move(identity), now_ns);
+}
+
+uint32_t Tables::add_sized(int16_t words, uint64_t now_ns) {
+    const UnwindRule rule = rule_of_size(words);
+    return add({}, {{0, 0, kSizedCode}}, &rule, format("frames of {} words", words), now_ns);
+}
+
+uint32_t Tables::add(const Table &table, std::vector<Segment> code, const UnwindRule *elsewhere, std::string identity,
+                     uint64_t now_ns) {
     const uint32_t at = slot(std::move(identity));
     Module &module = modules_[at];
+    module.used_ns = now_ns;
     if (module.state == State::resident) return at;
     module.state = State::refused;
-    module.used_ns = now_ns;
     module.segments = std::move(code);
     module.stats = table.stats;
-    if (table.rows.empty() || module.segments.empty()) {
+    if (!elsewhere) {
         module.state = State::by_fp;
-    } else if (place(module, table, gaps)) {
+    } else if (place(module, table, *elsewhere)) {
         module.state = State::resident;
     } else {
         release(module);
@@ -100,7 +113,7 @@ uint32_t Tables::add(const Table &table, std::vector<Segment> code, Gaps gaps, s
     return at;
 }
 
-bool Tables::place(Module &module, const Table &table, Gaps gaps) {
+bool Tables::place(Module &module, const Table &table, const UnwindRule &elsewhere) {
     // The table's pages, and all others that hold code.
     uint64_t first = table.base / kPageBytes, last = first + table.pages.size();
     for (const Segment &segment : module.segments) {
@@ -119,7 +132,7 @@ bool Tables::place(Module &module, const Table &table, Gaps gaps) {
         if (number) into = *number;
         return number.has_value();
     };
-    if (!intern(gaps == Gaps::by_fp ? kByFramePointer : kGuess, guess)) return false;
+    if (!intern(elsewhere, guess)) return false;
     for (const UnwindRule &rule : table.rules) {
         numbers.push_back(0);
         if (!intern(rule, numbers.back())) return false;

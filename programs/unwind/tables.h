@@ -58,6 +58,9 @@ class Tables {
     uint32_t add(const Table &table, std::vector<Segment> code, Gaps gaps, std::string identity, uint64_t now_ns);
     /// The same for a file of machine code that isn't ELF, as just-in-time compilers have them: frame pointers are all there is.
     uint32_t add_without_rows(std::string identity);
+    /// The table of code whose frames all have the same size, in words; one for all such code, from address 0 on. Its first
+    /// 256 MiB have rows.
+    uint32_t add_sized(int16_t words, uint64_t now_ns);
     /// The same for something that can't be read: its mappings are stops.
     uint32_t refuse(std::string identity, std::string why);
     /// Takes it out of the pools, after no published mapping leads there any more.
@@ -75,7 +78,10 @@ class Tables {
 
   private:
     uint32_t slot(std::string identity);
-    [[nodiscard]] bool place(Module &module, const Table &table, Gaps gaps);
+    [[nodiscard]] bool place(Module &module, const Table &table, const UnwindRule &elsewhere);
+    /// `elsewhere`: the rule for code that no row covers; nullptr: there are no rows at all.
+    uint32_t add(const Table &table, std::vector<Segment> code, const UnwindRule *elsewhere, std::string identity,
+                 uint64_t now_ns);
     void release(Module &module);
 
     Pools &pools_;

@@ -159,6 +159,66 @@ def compiled_code_is_left_as_its_maker_tells():
     assert whole > 0.9 * sum(count for names, count in counts if "second" in names) > 40, counts
 
 
+# As Ruby's YJIT has it: the made code saves some registers where C enters it, and then calls C; rbp is a register like any other. Of
+# "turns" the frames have four words here and six there.
+SIZED = r'''
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+static volatile unsigned long sink;
+static void (*enter[2])(void (*)(void));
+__attribute__((noinline)) static void spin(void) { for (int i = 0; i < 200000; ++i) sink += i; }
+__attribute__((noinline)) static void inner(void) { enter[1](spin); sink += 1; }
+__attribute__((noinline)) static void outer(void) { enter[0](inner); sink += 1; }
+int main(int argc, char **argv) {
+    /* push rbp; push r12; push r13; mov ebp,0x1235; call rdi; pop r13; pop r12; pop rbp; ret */
+    static const unsigned char four[] = {0x55, 0x41, 0x54, 0x41, 0x55, 0xbd, 0x35, 0x12, 0, 0, 0xff, 0xd7, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0xc3};
+    /* the same with two words more */
+    static const unsigned char six[] = {0x55, 0x41, 0x54, 0x41, 0x55, 0xbd, 0x35, 0x12, 0, 0, 0x48, 0x83, 0xec, 16, 0xff, 0xd7, 0x48, 0x83, 0xc4, 16,
+        0x41, 0x5d, 0x41, 0x5c, 0x5d, 0xc3};
+    unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(p, four, sizeof four);
+    memcpy(p + 64, six, sizeof six);
+    enter[0] = enter[1] = (void *)p;
+    const int turns = strcmp(argv[1], "turns") == 0;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    for (const long end = t.tv_sec * 1000 + t.tv_nsec / 1000000 + 2500; t.tv_sec * 1000 + t.tv_nsec / 1000000 < end; clock_gettime(CLOCK_MONOTONIC, &t)) {
+        if (turns) enter[1] = (void *)(enter[1] == (void *)p ? p + 64 : p);
+        outer();
+    }
+    return 0;
+}
+'''
+
+
+@test
+def compiled_code_whose_frames_have_one_size():
+    """Nobody tells how its frames are left: 32 stacks tell their size, if it is the same in two of three."""
+    if os.geteuid() != 0 or os.uname().machine != "x86_64":
+        raise Skip("needs root; the program is written for x86-64")
+    program = path("sized")
+    subprocess.run(["cc", "-O2", "-fomit-frame-pointer", "-w", "-x", "c", "-", "-o", program], input=SIZED.encode(), check=True)
+    for how in ("same", "turns"):
+        good("profile", "-F", "499", "-f", "json", "-o", path(f"{how}.json"), "--", program, how)
+        stacks = [[frame.get("symbol") for frame in line["user"]] for line in rows(f"{how}.json") if line["type"] == "sample"]
+        inside = [names for names in stacks if names[:1] == ["spin"]]
+        assert len(inside) > 150, (how, len(inside), len(stacks))
+        whole = [names[2:3] + names[4:5] + names[5:6] + names[-1:] == ["inner", "outer", "main", "_start"] for names in inside]
+        if how == "turns":
+            assert sum(whole) < 0.2 * len(whole), (sum(whole), len(whole))
+        else:
+            since = whole[whole.index(True):]
+            assert len(since) > 0.5 * len(whole) and sum(since) > 0.98 * len(since), (sum(whole), len(since), len(whole))
+    good("profile", "-F", "499", "-f", "folded", "-o", path("same.folded"), "--", program, "same") # equal stacks are counted in the kernel
+    with open(path("same.folded"), encoding="utf-8") as file:
+        counts = [(stack.split(";"), int(count)) for stack, count in (line.rsplit(" ", 1) for line in file)]
+    whole = sum(count for names, count in counts if {"main", "outer", "inner", "spin"} <= set(names))
+    assert whole > 0.8 * sum(count for names, count in counts if "spin" in names) > 100, counts
+
+
 @test
 def a_capture_has_the_names_of_compiled_code_by_time():
     capture = path("compiled.rec")

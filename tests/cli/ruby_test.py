@@ -107,6 +107,48 @@ def ruby_that_does_not_export_what_evaluates():
     assert "evaluates at 0x" in said, said
 
 
+COMPILED = '''
+def leaf(n)
+  i = x = 0
+  while i < n
+    x += i * i % 7
+    i += 1
+  end
+  x
+end
+
+def middle(n)
+  leaf(n) + leaf(n)
+end
+
+class Outer
+  def run(n)
+    [1, 2].each { |k| middle(n * k) }
+  end
+end
+
+e = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3
+Outer.new.run(1000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < e
+'''
+
+
+@test
+def compiled_ruby_is_walked_by_the_size_of_its_frames():
+    """YJIT's code has neither tables nor frame pointers: each stack ends there until the size of its frames is known."""
+    if os.uname().machine != "x86_64" or run("ruby", "--yjit", "-e", "exit 7", binary=None).code != 7:
+        raise Skip("this machine has no ruby with YJIT, or it keeps frame pointers")
+    script, out = path("compiled.rb"), path("compiled.json")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(COMPILED)
+    r = learnt(run("profile", "-F", "499", "-f", "json", "-o", out, "--", "ruby", "--yjit", script))
+    stacks = [line["user"] for line in rows("compiled.json") if line["type"] == "sample"]
+    inside = [frames for frames in stacks if any(f.get("symbol") == "leaf" for f in frames)]
+    assert len(inside) > 500, (len(inside), r.err)
+    whole = [[f["symbol"] for f in frames_of("Ruby", {"user": frames})] == ["leaf", "middle", "block in run", "run", "<main>"] and
+             frames[-1].get("symbol") == "_start" for frames in inside]
+    assert sum(whole) > 0.85 * len(whole), (sum(whole), len(whole), r.err)
+
+
 @test
 def one_side_of_rubys_stacks_alone():
     script = put_script()
