@@ -18,10 +18,11 @@ namespace rawbpf::inline v0::processes {
 
 constexpr int kMostTurns = 1000;
 constexpr uint64_t kOneOf = 20;     // stacks: where so many end in made code, what is told of its frames is used
-constexpr uint64_t kBeforeSize = 2; // different stacks that end in made code: before, frames' size isn't looked for
+constexpr uint64_t kBeforeForm = 2; // different stacks that end in made code: before, their frames' form isn't looked for
+constexpr size_t kSurely = 4;       // frames further, of a stack that is deeper than its copy
 constexpr uint64_t kLookAgain = 10; // times as many
 // Elsewhere the return address is in a register, and code that calls keeps it beside a frame pointer.
-constexpr bool kHasSizes = kHostArch == Arch::x86_64;
+constexpr bool kHasForms = kHostArch == Arch::x86_64;
 constexpr uint64_t kExecNs = 100'000'000; // an exec takes no longer, but where it fails half-way, or isn't ours to notice
 
 Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
@@ -69,7 +70,7 @@ bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
         case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
         case ModuleKind::anonymous:
             code.kind = kind_of_made_code(pid, mapping);
-            if (code.kind == unwind::CodeMapping::Kind::sized) code.frame_size = *made_known(pid)->size->words();
+            if (code.kind == unwind::CodeMapping::Kind::uniform) code.frame = *made_known(pid)->form->found();
             break;
         case ModuleKind::script: code.kind = unwind::CodeMapping::Kind::other; break;
         }
@@ -148,7 +149,7 @@ const Unwinding::Made *Unwinding::made_known(uint32_t pid) const {
 }
 
 /// Most code that is made at run time keeps frame pointers, and a program follows these. What its maker tells of its frames, and
-/// what their size is if nobody tells, takes copies of stacks; so it is looked at of a process whose stacks end there otherwise.
+/// what their form is if nobody tells, takes copies of stacks; so it is looked at of a process whose stacks end there otherwise.
 void Unwinding::judge_made_code(const UserStack &stack) {
     if (!symbols_ || stack.frames.empty() || uses_told(stack.pid) || (js_ && js_->knows(stack.pid))) return;
     const uint64_t outermost = stack.frames.back() & ~UNWIND_EXACT_PC;
@@ -165,9 +166,9 @@ void Unwinding::judge_made_code(const UserStack &stack) {
     const symbols::JitDump *dump = symbols_->dump_of(stack.pid);
     if (dump && dump->unwinding(outermost)) {
         process.told = true;
-    } else if (const bool known = process.size && (process.size->asks() || process.size->words());
-               !known && process.ended >= std::max(process.next_look, kBeforeSize) && copies_ && kHasSizes) {
-        process.size.emplace();
+    } else if (const bool known = process.form && (process.form->asks() || process.form->found());
+               !known && process.ended >= std::max(process.next_look, kBeforeForm) && copies_ && kHasForms) {
+        process.form.emplace();
         process.next_look = process.ended * kLookAgain;
     } else {
         return;
@@ -180,25 +181,25 @@ bool Unwinding::uses_told(uint32_t pid) const {
     return process && process->told && symbols_->dump_of(pid);
 }
 
-bool Unwinding::looks_for_size(uint32_t pid) const {
+bool Unwinding::looks_for_form(uint32_t pid) const {
     const Made *process = made_known(pid);
-    return process && process->size && process->size->asks();
+    return process && process->form && process->form->asks();
 }
 
 unwind::CodeMapping::Kind Unwinding::kind_of_made_code(uint32_t pid, const ProcessTable::Mapping &mapping) const {
     using Kind = unwind::CodeMapping::Kind;
     if (java_ && java_->in_heap(pid, mapping.start)) return Kind::listed;
     if (uses_told(pid)) return symbols_->dump_of(pid)->has_unwinding(mapping.start, mapping.end) ? Kind::listed : Kind::other;
-    if (looks_for_size(pid)) return Kind::listed;
+    if (looks_for_form(pid)) return Kind::listed;
     const Made *process = made_known(pid);
-    return process && process->size && process->size->words() ? Kind::sized : Kind::other;
+    return process && process->form && process->form->found() ? Kind::uniform : Kind::other;
 }
 
 std::optional<unwind::ListedRule> Unwinding::listed(uint32_t pid, uint64_t pc) const {
     if (java_)
         if (auto rule = java_->rule(pid, pc)) return rule;
-    if (!looks_for_size(pid)) return std::nullopt;
-    return unwind::ListedRule{tried_size_ == 0 ? kByFramePointer : rule_of_size(tried_size_)};
+    if (!looks_for_form(pid)) return std::nullopt;
+    return unwind::ListedRule{tried_.words == 0 ? kByFramePointer : rule_of(tried_)};
 }
 
 std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_t pc) const {
@@ -206,10 +207,10 @@ std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_
     return symbols_->dump_of(pid)->unwinding(pc).value_or(symbols::JitDump::Unwinding{});
 }
 
-/// A copied stack, while the size of frames in its process's made code is looked for. True: now it is known.
-bool Unwinding::ask_for_size(const UserStack &stack, const unwind::Walked &walked) {
-    FrameSize &size = *made(stack.pid).size;
-    size.looked();
+/// A copied stack, while the form of frames in its process's made code is looked for. True: now it is known.
+bool Unwinding::ask_for_form(const UserStack &stack, const unwind::Walked &walked) {
+    FrameSearch &search = *made(stack.pid).form;
+    search.looked();
     const uint64_t outermost = walked.frames.back() & ~UNWIND_EXACT_PC,
                    within = walked.frames.size() > 1 ? outermost - 1 : outermost;
     const bool ended_there =
@@ -218,16 +219,19 @@ bool Unwinding::ask_for_size(const UserStack &stack, const unwind::Walked &walke
             return mapping.kind == unwind::CodeMapping::Kind::listed && within >= mapping.start && within < mapping.end;
         });
     if (ended_there) {
-        size.ask([&](int16_t words) {
-            tried_size_ = words;
+        search.ask([&](const UniformFrame &form) {
+            tried_ = form;
             const auto again = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
-            return again && again->ending == UNWIND_ENDED_ROOT;
+            if (!again || again->frames.size() <= walked.frames.size()) return FrameSearch::Leads::nowhere;
+            const bool left_copy =
+                again->ending == UNWIND_ENDED_UNREADABLE && again->frames.size() >= walked.frames.size() + kSurely;
+            return again->ending == UNWIND_ENDED_ROOT || left_copy ? FrameSearch::Leads::whole : FrameSearch::Leads::on;
         });
-        tried_size_ = 0;
+        tried_ = {};
     }
-    if (size.asks()) return false;
+    if (search.asks()) return false;
     table_.tell_again(stack.pid);
-    return size.words().has_value();
+    return search.found().has_value();
 }
 
 bool Unwinding::walk(UserStack &stack) {
@@ -251,7 +255,7 @@ bool Unwinding::walk(UserStack &stack) {
         walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
         if (!walked) return false;
     }
-    if (looks_for_size(stack.pid) && ask_for_size(stack, *walked)) {
+    if (looks_for_form(stack.pid) && ask_for_form(stack, *walked)) {
         if (!list_mappings(stack.pid, table_.last_image(stack.pid))) return false;
         walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
         if (!walked) return false;

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/processes/frame_size.h"
+#include "programs/processes/frame_search.h"
 #include "programs/processes/js_functions.h"
 #include "programs/processes/live_symbols.h"
 #include "programs/processes/process_table.h"
@@ -82,19 +82,19 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
 
   private:
-    struct Made {                       ///< a process whose stacks end in code that it has made
-        uint64_t exec_ns = 0;           ///< which program's that was
-        uint64_t stacks = 0, ended = 0; ///< of it, since the first; in such code
-        bool told = false;              ///< what it tells of its frames is used
-        std::optional<FrameSize> size;  ///< it tells nothing: their size is looked for, or was
-        uint64_t next_look = 0;         ///< where none was found it is looked for once more: after so many
+    struct Made {                        ///< a process whose stacks end in code that it has made
+        uint64_t exec_ns = 0;            ///< which program's that was
+        uint64_t stacks = 0, ended = 0;  ///< of it, since the first; in such code
+        bool told = false;               ///< what it tells of its frames is used
+        std::optional<FrameSearch> form; ///< it tells nothing: their form is looked for, or was
+        uint64_t next_look = 0;          ///< where none was found it is looked for once more: after so many
     };
     void judge_made_code(const UserStack &stack);
     [[nodiscard]] Made &made(uint32_t pid);
     [[nodiscard]] const Made *made_known(uint32_t pid) const;
     [[nodiscard]] unwind::CodeMapping::Kind kind_of_made_code(uint32_t pid, const ProcessTable::Mapping &mapping) const;
-    [[nodiscard]] bool looks_for_size(uint32_t pid) const;
-    [[nodiscard]] bool ask_for_size(const UserStack &stack, const unwind::Walked &walked);
+    [[nodiscard]] bool looks_for_form(uint32_t pid) const;
+    [[nodiscard]] bool ask_for_form(const UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool uses_told(uint32_t pid) const;
     bool list_mappings(uint32_t pid, const ProcessTable::Image *image);
     bool keep(UserStack &stack, const unwind::Walked &walked);
@@ -111,7 +111,7 @@ class Unwinding final : private unwind::ModuleFiles {
     LiveSymbols *symbols_ = nullptr;
     std::unordered_map<uint32_t, Made> made_; ///< by pid
     bool copies_ = true;                      ///< programs copy stacks
-    int16_t tried_size_ = 0;                  ///< while a stack is asked for the size of its frames
+    UniformFrame tried_;                      ///< while a stack is asked for the form of its frames
     std::unique_ptr<unwind::LiveTables> tables_;
     bool waiting_ = false;
     std::vector<unwind::CodeMapping> mappings_;    // of one process, while they are handed on

@@ -304,8 +304,8 @@ class Live final : public LiveTables, private WalkTables {
         list_.clear();
         for (const CodeMapping &mapping : mappings) {
             UnwindMapping next{};
-            if (mapping.kind == CodeMapping::Kind::sized) {
-                next = tables_.mapping(tables_.add_sized(mapping.frame_size, now_ns_), mapping.start, mapping.end, 0);
+            if (mapping.kind == CodeMapping::Kind::uniform) {
+                next = tables_.mapping(tables_.add_uniform(mapping.frame, now_ns_), mapping.start, mapping.end, 0);
             } else if (!mapping.has_table()) {
                 const auto kind = mapping.kind == CodeMapping::Kind::listed ? kListed : uint16_t{UNWIND_BY_FP};
                 next = {mapping.start, mapping.end, 0, 0, 0, kind};

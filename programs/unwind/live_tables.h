@@ -25,13 +25,13 @@ struct CodeMapping {
         file,
         vdso,
         other,
-        listed, ///< ModuleFiles::listed() says how its frames are left: their stacks are copied
-        sized,  ///< nobody says it, but all frames there have the same size
+        listed,  ///< ModuleFiles::listed() says how its frames are left: their stacks are copied
+        uniform, ///< nobody says it, but all frames there are alike
     } kind = Kind::file;
     uint64_t start = 0, end = 0, file_offset = 0;
-    uint32_t module = 0;    ///< the caller's number of the file
-    bool copied = false;    ///< programs walk it; but all stacks of its process are copied, too
-    int16_t frame_size = 0; ///< of kind `sized`: in words, from the stack pointer to behind the return address
+    uint32_t module = 0;     ///< the caller's number of the file
+    bool copied = false;     ///< programs walk it; but all stacks of its process are copied, too
+    UniformFrame frame = {}; ///< of kind `uniform`
     /// Whether there is a file that may have a table.
     [[nodiscard]] bool has_table() const { return kind == Kind::file || kind == Kind::vdso; }
 };

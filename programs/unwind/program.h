@@ -100,9 +100,15 @@ inline constexpr UnwindRule kGuess{.kind = UNWIND_FP, .flags = UNWIND_GUESSED, .
 /// Where there is no table.
 inline constexpr UnwindRule kByFramePointer{
     .kind = UNWIND_FP, .flags = UNWIND_GUESSED | UNWIND_TO_ROOT, .cfa = 2, .fp = -2, .ra = -1};
-/// x86_64: of code whose frames all have `words` words, the return address being the last, and that leaves rbp to its callers.
-constexpr UnwindRule rule_of_size(int16_t words) {
-    return {.kind = UNWIND_SP, .flags = UNWIND_ADDED, .cfa = words, .fp = 0, .ra = -1};
+/// x86_64: code all of whose frames are alike.
+struct UniformFrame {
+    int16_t words = 0; ///< from the stack pointer to behind the return address
+    int16_t fp = 0;    ///< rbp was saved at CFA + fp, in words; 0: it is the caller's
+
+    friend bool operator==(const UniformFrame &, const UniformFrame &) = default;
+};
+constexpr UnwindRule rule_of(const UniformFrame &frame) {
+    return {.kind = UNWIND_SP, .flags = UNWIND_ADDED, .cfa = frame.words, .fp = frame.fp, .ra = -1};
 }
 
 /// What the kernel has for the walk, found out by trying, and how large the maps are. User space asks once.

@@ -25,7 +25,7 @@ namespace {
 constexpr uint64_t kPageBytes = uint64_t{1} << UNWIND_PAGE_BITS;
 constexpr uint32_t kPieceRows = 16 << 10;
 constexpr uint64_t kMostPages = UINT16_MAX;
-constexpr uint64_t kSizedCode = 256 << 20;     // of code whose frames have one size: what YJIT and opcache take at most
+constexpr uint64_t kUniformCode = 256 << 20;   // of code whose frames are alike: what YJIT and opcache take at most
 constexpr uint64_t kMostTableBytes = 32 << 20; // of .eh_frame: five times libLLVM's, a second of work
 
 bool is_go(const elf::Elf &file) { return file.find_section(".gopclntab") || file.find_section(".go.buildinfo"); }
@@ -88,9 +88,9 @@ uint32_t Tables::add(const Table &table, std::vector<Segment> code, Gaps gaps, s
     return add(table, std::move(code), rows ? &elsewhere : nullptr, std::move(identity), now_ns);
 }
 
-uint32_t Tables::add_sized(int16_t words, uint64_t now_ns) {
-    const UnwindRule rule = rule_of_size(words);
-    return add({}, {{0, 0, kSizedCode}}, &rule, format("frames of {} words", words), now_ns);
+uint32_t Tables::add_uniform(const UniformFrame &frame, uint64_t now_ns) {
+    const UnwindRule rule = rule_of(frame);
+    return add({}, {{0, 0, kUniformCode}}, &rule, format("frames of {} words, fp at {}", frame.words, frame.fp), now_ns);
 }
 
 uint32_t Tables::add(const Table &table, std::vector<Segment> code, const UnwindRule *elsewhere, std::string identity,

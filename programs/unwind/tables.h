@@ -58,9 +58,9 @@ class Tables {
     uint32_t add(const Table &table, std::vector<Segment> code, Gaps gaps, std::string identity, uint64_t now_ns);
     /// The same for a file of machine code that isn't ELF, as just-in-time compilers have them: frame pointers are all there is.
     uint32_t add_without_rows(std::string identity);
-    /// The table of code whose frames all have the same size, in words; one for all such code, from address 0 on. Its first
-    /// 256 MiB have rows.
-    uint32_t add_sized(int16_t words, uint64_t now_ns);
+    /// The table of code all of whose frames are alike; one for all code of that form, from address 0 on. Its first 256 MiB have
+    /// rows.
+    uint32_t add_uniform(const UniformFrame &frame, uint64_t now_ns);
     /// The same for something that can't be read: its mappings are stops.
     uint32_t refuse(std::string identity, std::string why);
     /// Takes it out of the pools, after no published mapping leads there any more.

@@ -107,6 +107,46 @@ def one_side_of_phps_stacks_alone():
         assert has in hot and hasnt not in hot, (option, hot)
 
 
+JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=function", "-d", "opcache.jit_buffer_size=64M"]
+COMPILED = '''<?php
+function fib($n) {
+    return $n < 2 ? $n : fib($n - 1) + fib($n - 2);
+}
+function sorted() {
+    $a = [];
+    for ($i = 0; $i < 2000; $i++)
+        $a[] = ($i * 1103515245 + 12345) & 0x7fffffff;
+    usort($a, function ($x, $y) {
+        return $x <=> $y;
+    });
+}
+for ($end = microtime(true) + 3; microtime(true) < $end;) {
+    fib(15);
+    sorted();
+}
+'''
+
+
+@test
+def compiled_php_is_walked_by_the_form_of_its_frames():
+    """opcache's code runs in the frame of execute_ex: each stack ends there until its form is known."""
+    on = 'exit((opcache_get_status()["jit"]["on"] ?? false) ? 7 : 0);'
+    if os.uname().machine != "x86_64" or run(php(), *JIT, "-r", on, binary=None).code != 7:
+        raise Skip("this machine's php has no just-in-time compiler")
+    script, out = path("compiled.php"), path("compiled.json")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(COMPILED)
+    r = learnt(run("profile", "-F", "499", "-f", "json", "-o", out, "--", php(), *JIT, script))
+    lines = rows("compiled.json")
+    stacks = [line["user"] for line in lines if line["type"] == "sample"]
+    inside = [frames for frames in stacks if any(f.get("symbol") in ("sorted", "fib") for f in frames)]
+    assert len(inside) > 500, (len(inside), len(stacks), r.err)
+    whole = [frames[-1].get("symbol") == "_start" and php_frames({"user": frames})[-1]["symbol"] == "compiled.php" for frames in inside]
+    assert sum(whole) > 0.85 * len(whole), (sum(whole), len(whole), r.err)
+    ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
+    assert ledger["merged"] + ledger["one_more"] > 0.8 * sum(ledger.values()), ledger
+
+
 @test
 def a_capture_has_phps_names():
     script, capture = put_script(), path("known.rbpf")

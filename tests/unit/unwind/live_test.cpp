@@ -255,15 +255,15 @@ TEST_CASE("unwind tables: code without rows is guessed, with or without frame po
     CHECK(kernel.find(6, 0x20150) == "by fp");
 }
 
-TEST_CASE("unwind tables: code whose frames have one size has a rule everywhere, and all such code one table") {
+TEST_CASE("unwind tables: code whose frames are alike has a rule everywhere, and all such code one table") {
     Fake kernel;
     Pools pools(kernel, 8);
     Rules rules(kernel);
     Tables tables(pools, rules, no_room);
     Processes processes(pools, kernel, kernel, 8);
-    const uint32_t four = tables.add_sized(4, 1), five = tables.add_sized(5, 1);
+    const uint32_t four = tables.add_uniform({4, 0}, 1), five = tables.add_uniform({5, -3}, 1);
     CHECK(four != five);
-    CHECK(tables.add_sized(4, 2) == four);
+    CHECK(tables.add_uniform({4, 0}, 2) == four);
     const std::vector<UnwindMapping> list{tables.mapping(four, 0x7f0000, 0x7f0000 + (300 << 20), 0),
                                           tables.mapping(five, 0x7fff'f7f1'1000, 0x7fff'f7f1'2000, 0)};
     REQUIRE(*processes.publish(10, list, 1, 1) == Publication::done);
@@ -272,7 +272,7 @@ TEST_CASE("unwind tables: code whose frames have one size has a rule everywhere,
     CHECK(kernel.find(10, 0x7f0000 + (256 << 20)) == "no page");
     CHECK(kernel.find(10, 0x7fff'f7f1'1fff) == "sp+5");
     tables.drop(four);
-    CHECK(tables[tables.add_sized(4, 3)].state == Tables::State::resident);
+    CHECK(tables[tables.add_uniform({4, 0}, 3)].state == Tables::State::resident);
 }
 
 TEST_CASE("unwind tables: the least used makes room, after the processes that see it") {
