@@ -8,7 +8,8 @@
 //      a stack that ends in the code    tries 1, 2, 3 ... words: which is the first that leads to the thread's first function,
 //                                       or to the end of what was copied?
 //      32 such stacks                   two thirds say the same: that is the form; some have words pushed, or are deeper than their
-//                                       copy. Otherwise there is none, and the code is left alone
+//                                       copy, or are left by frame pointers. Otherwise there is none, and
+//                                       the code is left alone
 #pragma once
 
 #include <algorithm>
@@ -50,6 +51,8 @@ class FrameSearch {
             if (where == Leads::whole) return vote({words, 0});
         }
     }
+    /// A stack that comes through such code by frame pointers: it speaks for no form, as all code there would be left by it.
+    void against() { ++asked_; }
     /// Whether more stacks are wanted.
     [[nodiscard]] bool asks() const { return asked_ < kStacks && looked_ < kLooked; }
     /// nullopt: not known (yet), or not the same everywhere.

@@ -211,14 +211,15 @@ std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_
 bool Unwinding::ask_for_form(const UserStack &stack, const unwind::Walked &walked) {
     FrameSearch &search = *made(stack.pid).form;
     search.looked();
-    const uint64_t outermost = walked.frames.back() & ~UNWIND_EXACT_PC,
-                   within = walked.frames.size() > 1 ? outermost - 1 : outermost;
-    const bool ended_there =
-        walked.ending != UNWIND_ENDED_ROOT &&
-        std::any_of(mappings_.begin(), mappings_.end(), [&](const unwind::CodeMapping &mapping) {
-            return mapping.kind == unwind::CodeMapping::Kind::listed && within >= mapping.start && within < mapping.end;
+    const auto made_here = [&](const uint64_t &frame) {
+        const uint64_t address = (frame & ~UNWIND_EXACT_PC) - (&frame != walked.frames.data());
+        return std::any_of(mappings_.begin(), mappings_.end(), [&](const unwind::CodeMapping &mapping) {
+            return mapping.kind == unwind::CodeMapping::Kind::listed && address >= mapping.start && address < mapping.end;
         });
-    if (ended_there) {
+    };
+    if (walked.ending == UNWIND_ENDED_ROOT) {
+        if (std::any_of(walked.frames.begin(), walked.frames.end(), made_here)) search.against();
+    } else if (made_here(walked.frames.back())) {
         search.ask([&](const UniformFrame &form) {
             tried_ = form;
             const auto again = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
