@@ -124,6 +124,7 @@ struct Runtime {
     /// 0: unknown.
     uint32_t (*line)(const Layout &layout, const Function &function, uint64_t word);
     bool early = false; ///< frames are in the list before what evaluates them is entered (merge.h)
+    bool alike = false; ///< the code that it makes of functions has frames that are alike, and no frame pointers
 };
 
 /// All that there are. The first that recognises a file has it.

@@ -294,6 +294,12 @@ uint32_t Scripts::place(const Build &build, uint32_t module, uint64_t id, uint64
     return at->second;
 }
 
+bool Scripts::makes_alike(uint32_t pid) const {
+    const auto process = processes_.find(pid);
+    const Build *build = process == processes_.end() ? nullptr : builds_.find(process->second.module);
+    return build && build->file.runtime->alike;
+}
+
 bool Scripts::evaluates(const Build &build, const FrameLocation &place, bool calls_evaluating) const {
     if (place.module == kNone) return false;
     const std::string_view compiled = build.file.runtime->compiled;

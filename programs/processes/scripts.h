@@ -68,6 +68,8 @@ class Scripts {
     /// both, merged.
     void merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns, std::vector<FrameLocation> &native);
 
+    /// Whether the code that the process makes of its functions has frames that are alike, and no frame pointers.
+    [[nodiscard]] bool makes_alike(uint32_t pid) const;
     /// What a place with a module of kind script is.
     [[nodiscard]] ScriptFrame frame(uint64_t offset) const;
 

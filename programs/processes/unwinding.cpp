@@ -70,7 +70,7 @@ bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
         case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
         case ModuleKind::anonymous:
             code.kind = kind_of_made_code(pid, mapping);
-            if (code.kind == unwind::CodeMapping::Kind::uniform) code.frame = *made_known(pid)->form->found();
+            if (code.kind == unwind::CodeMapping::Kind::uniform) code.frame = *form_of(pid);
             break;
         case ModuleKind::script: code.kind = unwind::CodeMapping::Kind::other; break;
         }
@@ -158,16 +158,17 @@ void Unwinding::judge_made_code(const UserStack &stack) {
     // The first stack in such code opens what is told of it; and equal ones may only be counted from then on.
     FrameLocation place{};
     if (early) place = table_.locate(stack.pid, outermost, stack.frames.size() > 1, stack.t_ns);
-    const bool in_made_code = early && place.module != kNone && table_.modules()[place.module].kind == ModuleKind::anonymous;
-    if (!in_made_code && !made_known(stack.pid)) return;
+    const bool ended_there = early && place.module != kNone && table_.modules()[place.module].kind == ModuleKind::anonymous;
+    if (looks_for_form(stack.pid) || form_of(stack.pid)) return;
+    const bool skips = !ended_there && alike(stack.pid) && in_made_code(stack.pid, stack.frames);
+    if (!ended_there && !skips && !made_known(stack.pid)) return;
     Made &process = made(stack.pid);
     ++process.stacks;
-    if (!in_made_code || ++process.ended * kOneOf < process.stacks) return;
+    if ((!ended_there && !skips) || ++process.ended * kOneOf < process.stacks) return;
     const symbols::JitDump *dump = symbols_->dump_of(stack.pid);
     if (dump && dump->unwinding(outermost)) {
         process.told = true;
-    } else if (const bool known = process.form && (process.form->asks() || process.form->found());
-               !known && process.ended >= std::max(process.next_look, kBeforeForm) && copies_ && kHasForms) {
+    } else if (process.ended >= std::max(process.next_look, kBeforeForm) && copies_ && kHasForms) {
         process.form.emplace();
         process.next_look = process.ended * kLookAgain;
     } else {
@@ -181,6 +182,11 @@ bool Unwinding::uses_told(uint32_t pid) const {
     return process && process->told && symbols_->dump_of(pid);
 }
 
+std::optional<UniformFrame> Unwinding::form_of(uint32_t pid) const {
+    const Made *process = made_known(pid);
+    return process && process->form ? process->form->found() : std::nullopt;
+}
+
 bool Unwinding::looks_for_form(uint32_t pid) const {
     const Made *process = made_known(pid);
     return process && process->form && process->form->asks();
@@ -191,8 +197,7 @@ unwind::CodeMapping::Kind Unwinding::kind_of_made_code(uint32_t pid, const Proce
     if (java_ && java_->in_heap(pid, mapping.start)) return Kind::listed;
     if (uses_told(pid)) return symbols_->dump_of(pid)->has_unwinding(mapping.start, mapping.end) ? Kind::listed : Kind::other;
     if (looks_for_form(pid)) return Kind::listed;
-    const Made *process = made_known(pid);
-    return process && process->form && process->form->found() ? Kind::uniform : Kind::other;
+    return form_of(pid) ? Kind::uniform : Kind::other;
 }
 
 std::optional<unwind::ListedRule> Unwinding::listed(uint32_t pid, uint64_t pc) const {
@@ -207,6 +212,21 @@ std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_
     return symbols_->dump_of(pid)->unwinding(pc).value_or(symbols::JitDump::Unwinding{});
 }
 
+/// Whether a frame of the stack, which isn't its outermost, is in code that the process has made. Where that has no frame
+/// pointers, but the interpreter's C code has one, frame pointers lead on from there, and skip a frame.
+bool Unwinding::in_made_code(uint32_t pid, std::span<const uint64_t> frames) const {
+    const ProcessTable::Image *image = table_.image(pid);
+    if (!image) return false;
+    for (const ProcessTable::Mapping &mapping : *image) {
+        if (table_.modules()[mapping.module].kind != ModuleKind::anonymous) continue;
+        for (const uint64_t &frame : frames)
+            if (const uint64_t address = (frame & ~UNWIND_EXACT_PC) - (&frame != frames.data());
+                address >= mapping.start && address < mapping.end)
+                return true;
+    }
+    return false;
+}
+
 /// A copied stack, while the form of frames in its process's made code is looked for. True: now it is known.
 bool Unwinding::ask_for_form(const UserStack &stack, const unwind::Walked &walked) {
     FrameSearch &search = *made(stack.pid).form;
@@ -217,15 +237,16 @@ bool Unwinding::ask_for_form(const UserStack &stack, const unwind::Walked &walke
             return mapping.kind == unwind::CodeMapping::Kind::listed && address >= mapping.start && address < mapping.end;
         });
     };
-    if (walked.ending == UNWIND_ENDED_ROOT) {
-        if (std::any_of(walked.frames.begin(), walked.frames.end(), made_here)) search.against();
-    } else if (made_here(walked.frames.back())) {
+    const auto first = std::find_if(walked.frames.begin(), walked.frames.end(), made_here);
+    const auto known = static_cast<size_t>(first - walked.frames.begin()) + 1; // frames, whatever the code is left by
+    if (walked.ending == UNWIND_ENDED_ROOT && first != walked.frames.end() && !alike(stack.pid)) {
+        search.against();
+    } else if (walked.ending == UNWIND_ENDED_ROOT ? first != walked.frames.end() : made_here(walked.frames.back())) {
         search.ask([&](const UniformFrame &form) {
             tried_ = form;
             const auto again = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
-            if (!again || again->frames.size() <= walked.frames.size()) return FrameSearch::Leads::nowhere;
-            const bool left_copy =
-                again->ending == UNWIND_ENDED_UNREADABLE && again->frames.size() >= walked.frames.size() + kSurely;
+            if (!again || again->frames.size() <= known) return FrameSearch::Leads::nowhere;
+            const bool left_copy = again->ending == UNWIND_ENDED_UNREADABLE && again->frames.size() >= known + kSurely;
             return again->ending == UNWIND_ENDED_ROOT || left_copy ? FrameSearch::Leads::whole : FrameSearch::Leads::on;
         });
         tried_ = {};

@@ -72,6 +72,11 @@ class Unwinding final : private unwind::ModuleFiles {
     /// in the process table, and no later. They are good until the next call. False: other stacks stay as they are, and those of
     /// which no more can be made. To be called with each stack: it also notices what programs don't know though it was told.
     bool walk(UserStack &stack);
+    /// Whether frames may be missing in a stack that reaches its root: it comes through code that an interpreter has made, whose
+    /// frames' form isn't known yet.
+    [[nodiscard]] bool may_skip(uint32_t pid, std::span<const uint64_t> frames) const {
+        return alike(pid) && !form_of(pid) && in_made_code(pid, frames);
+    }
     /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
     /// may be news of the processes that it was done for: read on, and call again.
     [[nodiscard]] Result<bool> update(uint64_t now_ns);
@@ -93,6 +98,9 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] Made &made(uint32_t pid);
     [[nodiscard]] const Made *made_known(uint32_t pid) const;
     [[nodiscard]] unwind::CodeMapping::Kind kind_of_made_code(uint32_t pid, const ProcessTable::Mapping &mapping) const;
+    [[nodiscard]] bool in_made_code(uint32_t pid, std::span<const uint64_t> frames) const;
+    [[nodiscard]] bool alike(uint32_t pid) const { return scripts_ && scripts_->makes_alike(pid); }
+    [[nodiscard]] std::optional<UniformFrame> form_of(uint32_t pid) const;
     [[nodiscard]] bool looks_for_form(uint32_t pid) const;
     [[nodiscard]] bool ask_for_form(const UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool uses_told(uint32_t pid) const;

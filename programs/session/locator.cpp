@@ -81,7 +81,7 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
     if (!by_tables) places_.resize(frames_to_keep(places_));
     out.user_frames = static_cast<uint32_t>(places_.size());
     if (processes::Scripts *scripts = unwinding_.scripts(); scripts && by_tables && !(user.made_here && user.language.empty())) {
-        const bool rooted = by_tables && (user.ending & ~UNWIND_TABLES) == UNWIND_ENDED_ROOT;
+        const bool rooted = (user.ending & ~UNWIND_TABLES) == UNWIND_ENDED_ROOT && !unwinding_.may_skip(user.pid, user.frames);
         scripts->merge(user.pid, user.language, rooted, user.taken_ns != 0 ? user.taken_ns : user.t_ns, places_);
     }
     for (size_t i = places_.size(); i-- > 0;) out.user = tree_.intern_node(out.user, tree_.intern_place(places_[i]));

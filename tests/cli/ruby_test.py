@@ -133,8 +133,8 @@ Outer.new.run(1000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < e
 
 
 @test
-def compiled_ruby_is_walked_by_the_size_of_its_frames():
-    """YJIT's code has neither tables nor frame pointers: each stack ends there until the size of its frames is known."""
+def compiled_ruby_is_walked_by_the_form_of_its_frames():
+    """YJIT's code has neither tables nor frame pointers: each stack ends there until the form of its frames is known."""
     if os.uname().machine != "x86_64" or run("ruby", "--yjit", "-e", "exit 7", binary=None).code != 7:
         raise Skip("this machine has no ruby with YJIT, or it keeps frame pointers")
     script, out = path("compiled.rb"), path("compiled.json")
@@ -147,6 +147,23 @@ def compiled_ruby_is_walked_by_the_size_of_its_frames():
     whole = [[f["symbol"] for f in frames_of("Ruby", {"user": frames})] == ["leaf", "middle", "block in run", "run", "<main>"] and
              frames[-1].get("symbol") == "_start" for frames in inside]
     assert sum(whole) > 0.85 * len(whole), (sum(whole), len(whole), r.err)
+
+
+@test
+def compiled_ruby_is_walked_where_frame_pointers_would_skip_a_frame():
+    """rb_vm_exec keeps a frame pointer, and YJIT's code, which it calls, leaves it alone: by frame pointers such a stack reaches its root
+    without rb_vm_exec, so that Ruby's functions seem to be wrong."""
+    if os.uname().machine != "x86_64" or run("ruby", "--yjit", "-e", "exit 7", binary=None).code != 7:
+        raise Skip("this machine has no ruby with YJIT, or it keeps frame pointers")
+    script, out = path("skips.rb"), path("skips.json")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(COMPILED.split("e = ")[0].replace("  x\nend", "  Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)\nend") +
+                   "\n2000.times { Outer.new.run(100) }\n")
+    r = learnt(run("trace", "syscall:clock_gettime", "--stack", "-f", "json", "-o", out, "--", "ruby", "--yjit", script))
+    names = [[f["symbol"] for f in frames_of("Ruby", line["stack"])] for line in rows("skips.json") if line["type"] == "call"]
+    names = [its for its in names if its[:1] == ["leaf"]]
+    whole = [its[-6:] == ["leaf", "middle", "block in run", "run", "block in <main>", "<main>"] for its in names]
+    assert len(names) > 4000 and sum(whole) > 0.95 * len(whole), (len(names), sum(whole), names[-1:], r.err)
 
 
 @test

@@ -39,6 +39,6 @@ uint32_t line(const Layout &layout, const Function &function, uint64_t word) {
 
 } // namespace
 
-const Runtime kRuntime = {"Ruby", "", recognise, learn, nullptr, describe, function, part, line};
+const Runtime kRuntime = {"Ruby", "", recognise, learn, nullptr, describe, function, part, line, false, true};
 
 } // namespace rawbpf::inline v0::languages::ruby
