@@ -26,6 +26,7 @@ class FrameSearch {
   public:
     static constexpr int16_t kMost = 32;     ///< words; larger frames aren't looked for
     static constexpr int16_t kMostSaved = 7; ///< registers, of which rbp may be any
+    static constexpr int kMostOn = 4;        ///< sizes of a stack that lead on: so many are tried with a saved rbp
     static constexpr uint32_t kStacks = 32;  ///< that are asked
     static constexpr uint32_t kAgree = 22;   ///< of these, at least
     static constexpr uint32_t kLooked = 500; ///< stacks of the process are copied at most, until so many could be asked
@@ -43,12 +44,14 @@ class FrameSearch {
     /// that always calls this code. That rbp was saved is tried of those that lead on, as few callers need it.
     template <class Try> void ask(const Try &leads) {
         ++asked_;
+        int lead_on = 0;
         for (int16_t words = 1; words <= kMost; ++words) {
             UniformFrame form{words, 0};
-            Leads where = leads(form);
-            for (form.fp = -2; where == Leads::on && form.fp >= -1 - kMostSaved; --form.fp)
+            const Leads where = leads(form);
+            if (where == Leads::whole) return vote(form);
+            if (where == Leads::nowhere || ++lead_on > kMostOn) continue;
+            for (form.fp = -2; form.fp >= -1 - kMostSaved; --form.fp)
                 if (leads(form) == Leads::whole) return vote(form);
-            if (where == Leads::whole) return vote({words, 0});
         }
     }
     /// A stack that comes through such code by frame pointers: it speaks for no form, as all code there would be left by it.

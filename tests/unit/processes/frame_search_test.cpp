@@ -72,6 +72,12 @@ TEST_CASE("frame search: the smallest that leads to the root is taken; a saved r
         return Leads::nowhere;
     });
     CHECK(tried.size() == FrameSearch::kMost);
+    tried.clear();
+    search.ask([&](const UniformFrame &form) { // a process that lies
+        tried.push_back(form);
+        return Leads::on;
+    });
+    CHECK(tried.size() == FrameSearch::kMost + FrameSearch::kMostOn * FrameSearch::kMostSaved);
 }
 
 TEST_CASE("frame search: a process whose stacks don't end there is left alone after some hundred of them") {
