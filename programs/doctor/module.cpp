@@ -196,7 +196,7 @@ void append_process_text(std::string &out, int pid, std::span<const Module> modu
     if (anonymous != 0)
         render::append_line(out,
                             format("  and {} region{} of code that no file is behind (made at run time): stacks go through by "
-                                   "frame pointers",
+                                   "frame pointers, or (x86-64) by a form that all its frames have, which a profile finds out",
                                    anonymous, plural(anonymous)));
     if (!compiled.empty()) render::append_line(out, format("  names of code made at run time: {}", compiled));
     if (modules.empty()) return render::append_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");

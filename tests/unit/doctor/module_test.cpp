@@ -110,15 +110,17 @@ TEST_CASE("doctor: a process is a table of its modules") {
     const std::vector<doctor::Module> modules = {examine(with_functions(20, 1)), examine({})};
     std::string text;
     doctor::append_process_text(text, 7, modules, 2, "3 functions in its perf map");
-    CHECK(text ==
-          "process 7\n"
-          "  fp %     rows      bytes  odd  symbols debug probes  module\n"
-          "    95       64        264    1        0     -      0  /no such place/app\n"
-          "     ?        0          0    0        0     -      0  /no such place/app\n"
-          "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers\n"
-          "  names of code made at run time: 3 functions in its perf map\n"
-          "  A profile will show whole stacks through 1 of 2 modules, stacks that end in /no such place/app; 2 without any "
-          "name.\n");
+    CHECK(
+        text ==
+        "process 7\n"
+        "  fp %     rows      bytes  odd  symbols debug probes  module\n"
+        "    95       64        264    1        0     -      0  /no such place/app\n"
+        "     ?        0          0    0        0     -      0  /no such place/app\n"
+        "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers, or (x86-64) by "
+        "a form that all its frames have, which a profile finds out\n"
+        "  names of code made at run time: 3 functions in its perf map\n"
+        "  A profile will show whole stacks through 1 of 2 modules, stacks that end in /no such place/app; 2 without any "
+        "name.\n");
     text.clear();
     std::vector<doctor::Module> many(6, modules[1]);
     for (size_t i = 0; i < many.size(); ++i) many[i].path = format("/{}", i);
