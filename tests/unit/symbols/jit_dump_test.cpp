@@ -69,7 +69,7 @@ struct Dump {
     }
     void unwinding(uint64_t time, std::string_view eh_frame, std::string_view header = "header") {
         std::string rest;
-        for (uint64_t value : {eh_frame.size() + header.size(), header.size(), uint64_t{0}}) put(rest, value);
+        for (uint64_t value : {uint64_t{eh_frame.size() + header.size()}, uint64_t{header.size()}, uint64_t{0}}) put(rest, value);
         rest.append(eh_frame).append(header).append(7, '\0'); // V8 fills up to a word
         record(4, time, rest);
     }
