@@ -62,7 +62,7 @@ void Unwinding::prepare(const std::vector<std::string> &command) {
 bool Unwinding::list_mappings(uint32_t pid, const ProcessTable::Image *image) {
     mappings_.clear();
     if (!image) return false;
-    const bool copied = js_ && js_->knows(pid);
+    const bool copied = (js_ && js_->knows(pid)) || looks_for_form(pid);
     for (const ProcessTable::Mapping &mapping : *image) {
         unwind::CodeMapping code;
         switch (table_.modules()[mapping.module].kind) {
@@ -196,15 +196,13 @@ unwind::CodeMapping::Kind Unwinding::kind_of_made_code(uint32_t pid, const Proce
     using Kind = unwind::CodeMapping::Kind;
     if (java_ && java_->in_heap(pid, mapping.start)) return Kind::listed;
     if (uses_told(pid)) return symbols_->dump_of(pid)->has_unwinding(mapping.start, mapping.end) ? Kind::listed : Kind::other;
-    if (looks_for_form(pid)) return Kind::listed;
     return form_of(pid) ? Kind::uniform : Kind::other;
 }
 
 std::optional<unwind::ListedRule> Unwinding::listed(uint32_t pid, uint64_t pc) const {
     if (java_)
         if (auto rule = java_->rule(pid, pc)) return rule;
-    if (!looks_for_form(pid)) return std::nullopt;
-    return unwind::ListedRule{tried_.words == 0 ? kByFramePointer : rule_of(tried_)};
+    return tried_.words != 0 ? std::optional(unwind::ListedRule{rule_of(tried_)}) : std::nullopt;
 }
 
 std::optional<symbols::JitDump::Unwinding> Unwinding::told(uint32_t pid, uint64_t pc) const {
@@ -234,14 +232,18 @@ bool Unwinding::ask_for_form(const UserStack &stack, const unwind::Walked &walke
     const auto made_here = [&](const uint64_t &frame) {
         const uint64_t address = (frame & ~UNWIND_EXACT_PC) - (&frame != walked.frames.data());
         return std::any_of(mappings_.begin(), mappings_.end(), [&](const unwind::CodeMapping &mapping) {
-            return mapping.kind == unwind::CodeMapping::Kind::listed && address >= mapping.start && address < mapping.end;
+            return mapping.kind == unwind::CodeMapping::Kind::other && address >= mapping.start && address < mapping.end;
         });
     };
     const auto first = std::find_if(walked.frames.begin(), walked.frames.end(), made_here);
     const auto known = static_cast<size_t>(first - walked.frames.begin()) + 1; // frames, whatever the code is left by
-    if (walked.ending == UNWIND_ENDED_ROOT && first != walked.frames.end() && !alike(stack.pid)) {
+    const bool whole =
+        walked.ending == UNWIND_ENDED_ROOT || (stack.ending & ~(UNWIND_TABLES | UNWIND_COPIED)) == UNWIND_ENDED_ROOT;
+    if (whole && first != walked.frames.end() && !alike(stack.pid)) {
         search.against();
-    } else if (walked.ending == UNWIND_ENDED_ROOT ? first != walked.frames.end() : made_here(walked.frames.back())) {
+    } else if (whole ? first != walked.frames.end() : made_here(walked.frames.back())) {
+        for (unwind::CodeMapping &mapping : mappings_)
+            if (mapping.kind == unwind::CodeMapping::Kind::other) mapping.kind = unwind::CodeMapping::Kind::listed;
         search.ask([&](const UniformFrame &form) {
             tried_ = form;
             const auto again = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);

@@ -107,21 +107,27 @@ def one_side_of_phps_stacks_alone():
         assert has in hot and hasnt not in hot, (option, hot)
 
 
-JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=function", "-d", "opcache.jit_buffer_size=64M"]
+JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.file_update_protection=0", "-d", "opcache.jit=function", "-d", "opcache.jit_buffer_size=64M"]
 COMPILED = '''<?php
 function fib($n) {
     return $n < 2 ? $n : fib($n - 1) + fib($n - 2);
 }
+function coded() {
+    $o = ["a" => array_map(fn($i) => ["i" => $i, "s" => "x$i"], range(0, 200))];
+    for ($i = 0; $i < 20; $i++)
+        json_decode(json_encode($o), true);
+}
 function sorted() {
     $a = [];
-    for ($i = 0; $i < 2000; $i++)
+    for ($i = 0; $i < 20000; $i++)
         $a[] = ($i * 1103515245 + 12345) & 0x7fffffff;
     usort($a, function ($x, $y) {
         return $x <=> $y;
     });
 }
 for ($end = microtime(true) + 3; microtime(true) < $end;) {
-    fib(15);
+    fib(18);
+    coded();
     sorted();
 }
 '''
@@ -139,7 +145,7 @@ def compiled_php_is_walked_by_the_form_of_its_frames():
     r = learnt(run("profile", "-F", "499", "-f", "json", "-o", out, "--", php(), *JIT, script))
     lines = rows("compiled.json")
     stacks = [line["user"] for line in lines if line["type"] == "sample"]
-    inside = [frames for frames in stacks if any(f.get("symbol") in ("sorted", "fib") for f in frames)]
+    inside = [frames for frames in stacks if any(f.get("symbol") in ("sorted", "fib", "coded") for f in frames)]
     assert len(inside) > 500, (len(inside), len(stacks), r.err)
     whole = [frames[-1].get("symbol") == "_start" and php_frames({"user": frames})[-1]["symbol"] == "compiled.php" for frames in inside]
     assert sum(whole) > 0.85 * len(whole), (sum(whole), len(whole), r.err)

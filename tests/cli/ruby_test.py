@@ -160,7 +160,10 @@ def compiled_ruby_is_walked_where_frame_pointers_would_skip_a_frame():
         file.write(COMPILED.split("e = ")[0].replace("  x\nend", "  Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)\nend") +
                    "\n2000.times { Outer.new.run(100) }\n")
     r = learnt(run("trace", "syscall:clock_gettime", "--stack", "-f", "json", "-o", out, "--", "ruby", "--yjit", script))
-    names = [[f["symbol"] for f in frames_of("Ruby", line["stack"])] for line in rows("skips.json") if line["type"] == "call"]
+    lines = rows("skips.json")
+    ledger = next(line for line in lines if line["type"] == "ledger")["languages"]
+    assert ledger["merged"] > 0.95 * sum(ledger.values()) and sum(ledger.values()) > 4000, (ledger, r.err)
+    names = [[f["symbol"] for f in frames_of("Ruby", line["stack"])] for line in lines if line["type"] == "call"]
     names = [its for its in names if its[:1] == ["leaf"]]
     whole = [its[-6:] == ["leaf", "middle", "block in run", "run", "block in <main>", "<main>"] for its in names]
     assert len(names) > 4000 and sum(whole) > 0.95 * len(whole), (len(names), sum(whole), names[-1:], r.err)
