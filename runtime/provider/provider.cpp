@@ -10,7 +10,7 @@
 // open files without a name only through /proc/PID/fd.
 //
 // A probe is called only while its semaphore isn't zero. Handles point to slots that never move; before load() a slot's
-// semaphore is a zero of the library.
+// semaphore is a zero of the library, and its code a function that does nothing.
 #include "runtime/provider/provider.h"
 
 #include <algorithm>
@@ -31,6 +31,10 @@ namespace {
 
 constexpr uint16_t kMachine = kHost.elf;
 constexpr uint16_t kNobody = 0;
+/// What is called while there is no probe. Whoever calls it takes the arguments away again.
+void nowhere() {}
+
+detail::Slot absent() { return {reinterpret_cast<const void *>(&nowhere), &kNobody}; }
 
 } // namespace
 
@@ -59,7 +63,7 @@ Provider::~Provider() = default;
 
 const detail::Slot *Provider::add_probe(NewProbe probe) {
     state_->probes.push_back(std::move(probe));
-    return &state_->slots.emplace_back(detail::Slot{nullptr, &kNobody});
+    return &state_->slots.emplace_back(absent());
 }
 
 Result<void> Provider::load() {
@@ -82,7 +86,7 @@ Result<void> Provider::load() {
 }
 
 void Provider::unload() {
-    for (detail::Slot &slot : state_->slots) slot = {nullptr, &kNobody};
+    for (detail::Slot &slot : state_->slots) slot = absent();
     state_->code.reset();
     state_->data.reset();
     state_->file = Fd();

@@ -26,7 +26,7 @@ namespace rawbpf::inline v0::usdt {
 namespace detail {
 /// Where a probe is, once its provider is loaded.
 struct Slot {
-    const void *code = nullptr;                   ///< the function with the probe; nullptr before load()
+    const void *code = nullptr;                   ///< the function with the probe; before load() one that does nothing
     const volatile uint16_t *semaphore = nullptr; ///< never nullptr: before load() a zero of our own
 };
 
@@ -72,8 +72,8 @@ template <class... Args> class Probe {
     void operator()(Args... args) const {
         if (enabled()) fire(args...);
     }
-    /// Calls it whether somebody looks or not: for tracers that set a breakpoint without raising the semaphore. The provider must
-    /// be loaded.
+    /// Calls it whether somebody looks or not: for tracers that set a breakpoint without raising the semaphore. Before load() it
+    /// does nothing, and so it does on a machine where load() fails.
     void fire(Args... args) const {
         reinterpret_cast<void (*)(decltype(detail::in_register(args))...)>(const_cast<void *>(slot_->code))(
             detail::in_register(args)...);

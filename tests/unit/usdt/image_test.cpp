@@ -129,6 +129,7 @@ TEST_CASE("usdt provider: loaded, fired, loaded again, unloaded; nothing is left
         const auto wide = shop.add<long, long, long, long, long, long, long, long, long, long, long, long>("wide");
         CHECK(!order.enabled());
         order(1, "before it is loaded", 2.5, Small::one, true);
+        order.fire(1, "and called all the same", 2.5, Small::one, true);
         CHECK(shop.path().empty());
         Result<void> loaded = shop.load();
         REQUIRE_MESSAGE(loaded, loaded.error().message());
