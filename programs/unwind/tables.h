@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "programs/unwind/pools.h"
+#include "programs/unwind/program.h"
 #include "programs/unwind/rules.h"
 #include "runtime/base/bytes.h"
 #include "runtime/elf/elf.h"
