@@ -132,11 +132,15 @@ Outer.new.run(1000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < e
 '''
 
 
+def needs_yjit():
+    if os.uname().machine != "x86_64" or run("ruby", "--yjit", "-e", "exit 7", binary=None).code != 7:
+        raise Skip("this machine has no ruby with YJIT, or it keeps frame pointers")
+
+
 @test
 def compiled_ruby_is_walked_by_the_form_of_its_frames():
     """YJIT's code has neither tables nor frame pointers: each stack ends there until the form of its frames is known."""
-    if os.uname().machine != "x86_64" or run("ruby", "--yjit", "-e", "exit 7", binary=None).code != 7:
-        raise Skip("this machine has no ruby with YJIT, or it keeps frame pointers")
+    needs_yjit()
     script, out = path("compiled.rb"), path("compiled.json")
     with open(script, "w", encoding="utf-8") as file:
         file.write(COMPILED)
@@ -153,8 +157,7 @@ def compiled_ruby_is_walked_by_the_form_of_its_frames():
 def compiled_ruby_is_walked_where_frame_pointers_would_skip_a_frame():
     """rb_vm_exec keeps a frame pointer, and YJIT's code, which it calls, leaves it alone: by frame pointers such a stack reaches its root
     without rb_vm_exec, so that Ruby's functions seem to be wrong."""
-    if os.uname().machine != "x86_64" or run("ruby", "--yjit", "-e", "exit 7", binary=None).code != 7:
-        raise Skip("this machine has no ruby with YJIT, or it keeps frame pointers")
+    needs_yjit()
     script, out = path("skips.rb"), path("skips.json")
     with open(script, "w", encoding="utf-8") as file:
         file.write(COMPILED.split("e = ")[0].replace("  x\nend", "  Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)\nend") +

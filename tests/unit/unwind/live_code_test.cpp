@@ -117,7 +117,6 @@ TEST_CASE("unwind code: what isn't in a file is read from the process") {
     const std::vector<CodeMapping> mapped = {{Kind::other, at, at + made.size(), 0, 0}};
     if (test::memory_is_elsewhere()) SKIP("an emulator runs this, and /proc has the host's addresses");
     Words words{};
-    words = {};
     code.begin(static_cast<uint32_t>(getpid()), mapped);
     REQUIRE(code.read(at, words));
     CHECK(words == made);
