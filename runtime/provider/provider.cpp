@@ -10,7 +10,7 @@
 // open files without a name only through /proc/PID/fd.
 //
 // A probe is called only while its semaphore isn't zero. Handles point to slots that never move; before load() a slot's
-// semaphore is a zero of the library, and its code a function that does nothing.
+// semaphore is a zero of the library, and it has no code.
 #include "runtime/provider/provider.h"
 
 #include <algorithm>
@@ -31,10 +31,7 @@ namespace {
 
 constexpr uint16_t kMachine = kHost.elf;
 constexpr uint16_t kNobody = 0;
-/// What is called while there is no probe. Whoever calls it takes the arguments away again.
-void nowhere() {}
-
-detail::Slot absent() { return {reinterpret_cast<const void *>(&nowhere), &kNobody}; }
+constexpr detail::Slot kAbsent{nullptr, &kNobody};
 
 } // namespace
 
@@ -63,7 +60,7 @@ Provider::~Provider() = default;
 
 const detail::Slot *Provider::add_probe(NewProbe probe) {
     state_->probes.push_back(std::move(probe));
-    return &state_->slots.emplace_back(absent());
+    return &state_->slots.emplace_back(kAbsent);
 }
 
 Result<void> Provider::load() {
@@ -86,7 +83,7 @@ Result<void> Provider::load() {
 }
 
 void Provider::unload() {
-    for (detail::Slot &slot : state_->slots) slot = absent();
+    for (detail::Slot &slot : state_->slots) slot = kAbsent;
     state_->code.reset();
     state_->data.reset();
     state_->file = Fd();

@@ -26,7 +26,7 @@ namespace rawbpf::inline v0::usdt {
 namespace detail {
 /// Where a probe is, once its provider is loaded.
 struct Slot {
-    const void *code = nullptr;                   ///< the function with the probe; before load() one that does nothing
+    const void *code = nullptr;                   ///< the function with the probe; nullptr before load()
     const volatile uint16_t *semaphore = nullptr; ///< never nullptr: before load() a zero of our own
 };
 
@@ -75,6 +75,7 @@ template <class... Args> class Probe {
     /// Calls it whether somebody looks or not: for tracers that set a breakpoint without raising the semaphore. Before load() it
     /// does nothing, and so it does on a machine where load() fails.
     void fire(Args... args) const {
+        if (!slot_->code) return;
         reinterpret_cast<void (*)(decltype(detail::in_register(args))...)>(const_cast<void *>(slot_->code))(
             detail::in_register(args)...);
     }
