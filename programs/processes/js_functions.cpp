@@ -1,6 +1,7 @@
 #include "programs/processes/js_functions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "programs/languages/runtime.h"
@@ -14,7 +15,7 @@ using namespace languages::v8;
 
 namespace {
 
-constexpr int kMostTries = 8;                                                        // for a line
+constexpr unsigned kTries = 8;                                                       // for a line, one after the other
 constexpr size_t kMostPages = 1 << 13;                                               // of one stack, with the text of scripts
 constexpr size_t kMostKnown = 1 << 16, kMostScripts = 1 << 13, kMostLines = 1 << 22; // of a process
 constexpr size_t kMostPlaces = 1 << 16;
@@ -28,6 +29,10 @@ std::optional<uint64_t> word_at(const unwind::StackCopy &copy, uint64_t address)
     std::memcpy(&word, copy.bytes.data() + at, sizeof word);
     return word;
 }
+
+/// What couldn't be read so often is tried once more: at once, then less and less often. Of a process that has just begun all
+/// stacks of its first moments are read together, long after objects have moved; and V8 makes a table when somebody asks for it.
+bool is_tried_again(unsigned tries) { return tries < kTries || std::has_single_bit(tries); }
 
 /// "(anonymous) loader.js:12": there are many of them.
 std::string nameless(const std::string &path, uint32_t line) {
@@ -137,8 +142,8 @@ std::optional<JsFunctions::Known> JsFunctions::known(Reading &reading, const Sha
     Process &process = reading.process;
     const auto before = process.known.find(shared.at);
     const bool same = before != process.known.end() && before->second.shared == shared;
-    const int tries = same ? before->second.tries : 0;
-    if (same && (tries >= kMostTries || before->second.whole)) return before->second;
+    if (same && (before->second.whole || !is_tried_again(++before->second.tries))) return before->second;
+    const unsigned tries = same ? before->second.tries : 0;
     const auto function = reading.heap.function(shared);
     if (!function) return std::nullopt;
     std::string file;
@@ -160,8 +165,8 @@ std::optional<JsFunctions::Known> JsFunctions::known(Reading &reading, const Sha
               .length = function->source != 0 ? reading.heap.length(function->source) : 0,
               .id = ids_++,
               .whole = whole,
-              .tries = tries + 1};
-    if (tries == 0) ++functions_;
+              .tries = tries};
+    if (!same) ++functions_;
     process.known.insert_or_assign(shared.at, out);
     return out;
 }
@@ -179,7 +184,11 @@ uint64_t JsFunctions::place_of(Reading &reading, const Known &function, const Wh
     };
     const uint64_t bytecodes = slot(layout.bytecodes);
     const bool made = !within(reading.process.file, where.pc);
-    Kept kept = kept_place(reading, function, {function.id, made, made ? where.pc : slot(layout.offset)}, bytecodes);
+    const PlaceKey interpreted{function.id, false, slot(layout.offset)};
+    Kept kept = kept_place(reading, function, made ? PlaceKey{function.id, true, where.pc} : interpreted, bytecodes);
+    // V8 moves its interpreter into the range of made code (mremap()), which nobody is told of before the maps are read again.
+    if (made && !kept.tier && is_smi(interpreted.at))
+        if (const Kept other = kept_place(reading, function, interpreted, bytecodes); other.tier) kept = other;
     // A leaf may be in one of V8's routines that have no frame: then it returns to the function's code, by one of the first
     // words.
     const uint64_t sp = where.copy.registers.sp;
@@ -195,15 +204,15 @@ uint64_t JsFunctions::place_of(Reading &reading, const Known &function, const Wh
 JsFunctions::Kept JsFunctions::kept_place(Reading &reading, const Known &function, const PlaceKey &key, uint64_t bytecodes) {
     Process &process = reading.process;
     const auto known = process.places.find(key);
-    int tries = 0;
+    unsigned tries = 0;
     if (known != process.places.end()) {
-        const Kept &kept = known->second;
+        Kept &kept = known->second;
         const bool there = kept.code == Code{} || reading.code->is_there(kept.code);
-        if (there && (kept.tier || kept.tries >= kMostTries)) return kept;
+        if (there && (kept.tier || !is_tried_again(++kept.tries))) return kept;
         if (there) tries = kept.tries;
     }
     Kept kept = read_place(reading, function, key, bytecodes);
-    kept.tries = tries + 1;
+    kept.tries = tries;
     if (process.places.size() >= kMostPlaces) process.places.clear();
     process.places.insert_or_assign(key, kept);
     return kept;
@@ -213,7 +222,7 @@ JsFunctions::Kept JsFunctions::read_place(Reading &reading, const Known &functio
     Kept out;
     std::vector<Spot> spots;
     if (!key.machine_code) {
-        if (const auto text = reading.code->interpreted(bytecodes, key.at, function.length)) {
+        if (const auto text = reading.code->interpreted(function.shared, bytecodes, key.at, function.length)) {
             spots.push_back({function.shared, *text});
             out.tier = Tier::interpreted;
         }

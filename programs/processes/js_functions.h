@@ -69,7 +69,7 @@ class JsFunctions {
         uint32_t length;         ///< of the source, characters
         uint32_t id;             ///< never given twice
         bool whole;              ///< it has all that there is to know: a function of a script its file and line
-        int tries = 1;           ///< where it hasn't: so often it was tried
+        unsigned tries = 0;      ///< where it hasn't: so often it was tried
     };
     struct Lines {
         uint64_t source;
@@ -81,7 +81,7 @@ class JsFunctions {
         uint64_t number = 0;                     ///< of frames_
         languages::v8::Code code{};              ///< whose address it is
         std::optional<languages::v8::Tier> tier; ///< nullopt: it is where the function begins, as nothing else could be read
-        int tries = 1;
+        unsigned tries = 0;
     };
     struct PlaceKey {
         uint32_t function; ///< Known::id

@@ -2,13 +2,13 @@
 from harness import *
 
 
-def stacks(args, comm, *options, rate="499"):
-    """The user stacks of a command's samples, leaf first, each with how it ended."""
+def stacks(args, comms, *options, rate="499"):
+    """The user stacks of a command's samples, of threads with one of these names, leaf first, each with how it ended."""
     if not has_json():
         raise Skip("this build writes no JSON")
     good("profile", "-F", rate, "--json", "-q", "-o", path("stacks"), *options, "--", *args, cwd=WORK)  # node leaves a file
-    samples = [r for r in rows("stacks") if r["type"] == "sample" and r["comm"] == comm and r.get("user_end")]
-    assert len(samples) >= 20, f"{len(samples)} samples of {comm}"
+    samples = [r for r in rows("stacks") if r["type"] == "sample" and r["comm"] in comms.split() and r.get("user_end")]
+    assert len(samples) >= 20, f"{len(samples)} samples of {comms}"
     return [(stack_names(sample), sample["user_end"]) for sample in samples]
 
 

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "programs/languages/memory.h"
 #include "programs/languages/v8/code.h"
+#include "programs/languages/v8/exits.h"
 #include "programs/languages/v8/heap.h"
 #include "programs/languages/v8/layout.h"
 #include "programs/languages/v8/positions.h"
@@ -49,6 +51,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         at && (*at < -1 || *at >= static_cast<int32_t>(size)))
         std::abort();
 
+    std::vector<uint64_t> words(size / sizeof(uint64_t));
+    if (!words.empty()) std::memcpy(words.data(), data, words.size() * sizeof(uint64_t));
+    if (const auto exits = v8::read_exits(words)) {
+        const v8::Exit *exit = v8::exit_of_call(bytes, *exits, 7);
+        if (exit && (exit < exits->data() || exit >= exits->data() + exits->size())) std::abort();
+    }
+    const std::vector<v8::Exit> some_exits = {{0, 0, 40}, {3, static_cast<int32_t>(size) / 2, 44}};
+    if (const v8::Exit *exit = v8::exit_of_call(bytes, some_exits, 7)) (void)v8::has_one_frame(bytes, exit->translation);
+
     Repeated pages(bytes);
     Memory memory(pages, 64);
     v8::Layout objects;
@@ -57,11 +68,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (const bool apart : {true, false}) {
         v8::CodeLayout layout;
         layout.bytecodes_data = 54, layout.begin = apart ? 32 : 128, layout.bytes_type = 1, layout.trusted_bytes_type = 2;
-        layout.bytecodes_type = 3;
+        layout.bytecodes_type = 3, layout.code_size = 48;
         (apart ? layout.code_type : layout.container_type) = 4;
         v8::Heap heap(memory, objects);
         v8::CodeReader reader(memory, heap, layout, objects, &some);
-        (void)reader.interpreted(kBase + 1, uint64_t{60} << 32, 1 << 16);
+        (void)reader.interpreted({.at = kBase + 0x401}, kBase + 1, uint64_t{60} << 32, 1 << 16);
         if (const auto code = reader.code_at(kBase + 0x800)) (void)reader.spots(*code, kBase + 0x800, {}, 1 << 16);
     }
     return 0;

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "programs/languages/v8/exits.h"
+
 namespace rawbpf::inline v0::languages::v8 {
 namespace {
 
@@ -15,6 +17,9 @@ constexpr int32_t kMostBytes = 1 << 20;  // of a table, of a function's bytecode
 constexpr int32_t kHeaderWords = 6;      // of Code, before what isn't an object
 constexpr int32_t kBackWords = 12;       // before the places to go back at
 constexpr int32_t kMostFunctions = 4096; // inlined in one piece of code
+constexpr int32_t kMostExits = 1 << 14;  // words
+constexpr size_t kMostBehind = 1 << 12;  // bytes of the table behind machine code
+constexpr int32_t kDataWords = 3;        // of a SharedFunctionInfo, before what says how it runs: its first ones
 constexpr uint64_t kMostAddress = 1ull << 47;
 
 /// Of a list that doesn't keep what is in it alive.
@@ -61,10 +66,11 @@ std::optional<int32_t> CodeReader::text_at(uint64_t bytecodes, int32_t offset, u
     return position ? std::optional(position->text) : std::nullopt;
 }
 
-std::optional<int32_t> CodeReader::interpreted(uint64_t bytecodes, uint64_t offset, uint32_t source) {
+std::optional<int32_t> CodeReader::interpreted(const Shared &function, uint64_t bytecodes, uint64_t offset, uint32_t source) {
     if (!is_pointer(bytecodes) || !is_smi(offset)) return std::nullopt;
     bytecodes = heap_.moved(bytecodes);
-    if (!heap_.is(bytecodes, layout_.bytecodes_type)) return std::nullopt;
+    if (!heap_.is(bytecodes, layout_.bytecodes_type)) bytecodes = bytecodes_of(function).value_or(0);
+    if (bytecodes == 0) return std::nullopt;
     return text_at(bytecodes, smi(offset) - (layout_.bytecodes_data - 1), source); // it counts from the pointer
 }
 
@@ -149,6 +155,44 @@ std::optional<std::vector<Shared>> CodeReader::functions(uint64_t back, const st
     return std::nullopt;
 }
 
+/// A function's first words have its BytecodeArray, or what has: baseline code, or the interpreter's own code for it.
+std::optional<uint64_t> CodeReader::bytecodes_of(const Shared &function) {
+    for (int32_t at = kWord; at <= kDataWords * kWord; at += kWord) {
+        const auto data = heap_.field(function.at, at);
+        if (!data || !is_pointer(*data) || *data >= kMostAddress) continue;
+        if (heap_.is(*data, layout_.bytecodes_type)) return data;
+        for (int32_t there = kWord; there <= kHeaderWords * kWord; there += kWord) {
+            const auto word = heap_.field(*data, there);
+            if (word && is_pointer(*word) && *word < kMostAddress && heap_.is(*word, layout_.bytecodes_type)) return word;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Where a call is that isn't inlined, by what its code would go back to when it returns to `at`.
+std::optional<int32_t> CodeReader::text_of_call(const Code &code, uint32_t at, const Shared &function, uint32_t source) {
+    const auto length = heap_.field(code.back, objects_.array_length), first = heap_.field(code.back, objects_.array_data);
+    if (!layout_.code_size || !length || !first || !is_smi(*length) || smi(*length) > kMostExits) return std::nullopt;
+    std::vector<uint64_t> words;
+    for (int32_t i = 0; i < smi(*length); ++i) {
+        const auto word = heap_.field(code.back, objects_.array_data + i * kWord);
+        if (!word) return std::nullopt;
+        words.push_back(*word);
+    }
+    const auto exits = read_exits(words);
+    const auto size = memory_.word32(code.code - 1 + static_cast<uint64_t>(*layout_.code_size));
+    if (!exits || !size || *size > kMostCodeBytes) return std::nullopt;
+    std::vector<std::byte> behind(kMostBehind);
+    const uint64_t end = code.begin + *size;
+    // The memory may end before.
+    while (!behind.empty() && !memory_.read(end, behind)) behind.resize(behind.size() / 2);
+    const Exit *exit = exit_of_call(behind, *exits, at);
+    const auto translations = exit && is_pointer(*first) ? bytes(*first) : std::nullopt;
+    if (!translations || !has_one_frame(*translations, exit->translation)) return std::nullopt;
+    const auto its = bytecodes_of(function);
+    return its ? text_at(*its, exit->bytecode, source) : std::nullopt;
+}
+
 std::vector<Spot> CodeReader::spots(const Code &code, uint64_t pc, const Shared &function, uint32_t source) {
     if (pc < code.begin || pc - code.begin >= kMostCodeBytes) return {};
     const auto at = static_cast<uint32_t>(pc - code.begin);
@@ -173,6 +217,8 @@ std::vector<Spot> CodeReader::spots(const Code &code, uint64_t pc, const Shared 
     const auto positions = read_positions(*table, {kMostCodeBytes, source, static_cast<uint32_t>(inlinings->size())});
     const Position *position = positions ? position_at(*positions, static_cast<int32_t>(at)) : nullptr;
     if (!position) return {};
+    // A caller's address is the last byte of its call.
+    if (const auto text = text_of_call(code, at + 1, function, source)) return {{function, *text}};
     std::vector<Spot> out;
     int32_t text = position->text, by = position->inlined;
     while (by >= 0) {

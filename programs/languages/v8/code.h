@@ -1,8 +1,9 @@
 // Where in the source a frame is: of what the interpreter runs, of baseline code, of optimised code with what was inlined there.
 //
-//      interpreter   a frame's words: BytecodeArray, offset in it --> its table of positions
+//      interpreter   a frame's words: BytecodeArray (or the function's), offset in it --> its table of positions
 //      baseline      pc - where the code begins --> its table of bytecodes --> offset in its BytecodeArray --> as above
 //      optimised     pc - where the code begins --> its table of positions, with inlinings --> functions that were inlined
+//                    of calls that aren't inlined, where Maglev made the code: its exits --> offset in the BytecodeArray (exits.h)
 //
 // Machine code lies behind a header, an object of its own, which is looked for from pc downwards. What the file doesn't say of
 // fields (layout.h) is the same since V8 10, and proves itself: a table of positions decodes as a whole (positions.h).
@@ -50,9 +51,10 @@ class CodeReader {
     CodeReader(Memory &memory, Heap &heap, const CodeLayout &layout, const Layout &objects, const BytecodeSizes *sizes)
         : memory_(memory), heap_(heap), layout_(layout), objects_(objects), sizes_(sizes) {}
 
-    /// Of a frame of the interpreter's, by the words that it has. `source`: characters of the function's source. nullopt: they
-    /// are not such words, or there is no table.
-    [[nodiscard]] std::optional<int32_t> interpreted(uint64_t bytecodes, uint64_t offset, uint32_t source);
+    /// Of a frame of the interpreter's, by the words that it has; where its bytecodes have moved since, by the function's.
+    /// `source`: characters of the function's source. nullopt: they are not such words, or there is no table.
+    [[nodiscard]] std::optional<int32_t> interpreted(const Shared &function, uint64_t bytecodes, uint64_t offset,
+                                                     uint32_t source);
     /// The code that an address is in; nullopt: none that V8 has made of JavaScript.
     [[nodiscard]] std::optional<Code> code_at(uint64_t pc);
     /// Whether the same code is still there.
@@ -72,6 +74,8 @@ class CodeReader {
     [[nodiscard]] std::optional<std::vector<std::byte>> bytecodes(uint64_t array);
     [[nodiscard]] std::optional<int32_t> text_at(uint64_t bytecodes, int32_t offset, uint32_t source);
     [[nodiscard]] std::optional<std::vector<Shared>> functions(uint64_t back, const std::vector<Inlining> &inlinings);
+    [[nodiscard]] std::optional<uint64_t> bytecodes_of(const Shared &function);
+    [[nodiscard]] std::optional<int32_t> text_of_call(const Code &code, uint32_t at, const Shared &function, uint32_t source);
 
     Memory &memory_;
     Heap &heap_;

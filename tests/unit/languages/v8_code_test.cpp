@@ -2,11 +2,13 @@
 #include "programs/languages/v8/code.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "programs/languages/v8/exits.h"
 #include "programs/languages/v8/heap.h"
 #include "programs/languages/v8/layout.h"
 #include "programs/languages/v8/positions.h"
@@ -158,14 +160,28 @@ class Made {
     }
     void baseline(const Buffer &offsets) { code(bytecodes, array(kTrusted, offsets)); }
     void optimised(const std::vector<Position> &positions, const std::vector<Inlining> &inlinings,
-                   const std::vector<uint64_t> &functions) {
-        std::vector<uint64_t> words(15, small(1));
-        words[0] = tagged(array(kBytes, Buffer(32)));
+                   const std::vector<uint64_t> &functions, std::vector<uint64_t> exits = {},
+                   const Buffer &translations = Buffer(32)) {
+        if (exits.empty()) { // there is another array of bytes behind the first twelve words
+            exits.assign(6, small(1));
+            exits[4] = tagged(array(kBytes, Buffer(48)));
+        }
+        std::vector<uint64_t> words(9, small(1));
+        words.insert(words.end(), exits.begin(), exits.end());
+        words[0] = tagged(array(kBytes, translations));
         words[2] = tagged(list(functions));
         words[6] = tagged(function);
         words[7] = tagged(array(kBytes, inlinings_table(inlinings)));
-        words[13] = tagged(array(kBytes, Buffer(48))); // none of the first twelve
         code(list(words), array(kBytes, positions_table(positions)));
+    }
+    /// Says of both pieces of code that they have so many bytes, and puts these behind them.
+    void behind(uint32_t size, const Buffer &bytes) {
+        layout.code_size = 48;
+        for (const uint64_t begin : {kMachineCode, kMachineCode + 0x400}) {
+            const uint64_t header = begin - static_cast<uint64_t>(layout.begin);
+            memory.put<uint32_t>((apart_ ? word(header + 8) - 1 : header) + 48, size);
+            put_bytes(begin + size, bytes);
+        }
     }
     [[nodiscard]] uint64_t word(uint64_t at) const {
         uint64_t out = 0;
@@ -175,7 +191,9 @@ class Made {
     int32_t interpreted(uint64_t array, int32_t offset) {
         Memory reader(memory);
         Heap heap(reader, objects);
-        return CodeReader(reader, heap, layout, objects, &sizes).interpreted(array, small(offset + 53), kSource).value_or(-2);
+        return CodeReader(reader, heap, layout, objects, &sizes)
+            .interpreted({.at = tagged(function)}, array, small(offset + 53), kSource)
+            .value_or(-2);
     }
     /// Texts of the functions at bytes of the second piece of code, the innermost first; "?": no code, "": nothing proved.
     std::string at(uint64_t offset, bool with_sizes = true) {
@@ -308,6 +326,104 @@ TEST_CASE("v8: the interpreter's frames have their place, and words that are non
     Made twice; // which of them?
     twice.memory.put(twice.bytecodes + 16, twice.word(twice.bytecodes + 24));
     CHECK(twice.interpreted(tagged(twice.bytecodes), 0) == -2);
+}
+
+TEST_CASE("v8: where a frame's bytecodes have moved, its function has them") {
+    Made made;
+    const uint64_t gone = tagged(made.fresh(kArray));
+    CHECK(made.interpreted(gone, 5) == -2); // the function has none
+    made.memory.put(made.function + 8, tagged(made.bytecodes));
+    CHECK(made.interpreted(gone, 5) == 90);
+    const uint64_t of_baseline = made.fresh(kCode);
+    made.memory.put(of_baseline + 16, tagged(made.bytecodes));
+    made.memory.put(made.function + 8, small(0));
+    made.memory.put(made.function + 16, tagged(of_baseline));
+    CHECK(made.interpreted(gone, 5) == 90);
+    CHECK(made.interpreted(tagged(made.bytecodes), 5) == 90);
+}
+
+namespace {
+
+/// A list of exits and the numbers before it, as Maglev's: two that go back at once, and two calls'.
+std::vector<uint64_t> exits_of(uint32_t code) {
+    std::vector<uint64_t> out;
+    for (const uint32_t word : {code, 2u, 2u, 0u, 0u, code, 4u, 2u, code + 4, 5u, 4u, code + 8, 9u, 8u, code + 12})
+        out.push_back(small(static_cast<int32_t>(word)));
+    return out;
+}
+/// Entries as V8 writes them: of columns of so many bytes.
+Buffer safepoints(const std::vector<std::array<uint32_t, 3>> &entries, size_t codes) {
+    Buffer out = bytes_of({9, 0, 0, 0, static_cast<int>(entries.size()), 0, 0, 0, 0xa3, 0, 0, 0});
+    for (const auto &[returns_to, exit, code] : entries) {
+        for (size_t i = 0; i < codes; ++i) out.push_back(static_cast<std::byte>(returns_to >> 8 * i));
+        out.push_back(static_cast<std::byte>(exit));
+        for (size_t i = 0; i < codes; ++i) out.push_back(static_cast<std::byte>(code >> 8 * i));
+        out.push_back(std::byte{1}); // slots, and what else there is
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("v8: the exits of calls are found behind code, and lists and tables that are none aren't") {
+    for (const uint32_t code : {0x80u, 0x6a1u, 0x2'0000u}) {
+        INFO(code);
+        const size_t width = code < 0x100 ? 1 : code < 0x1'0000 ? 2 : 3;
+        const auto exits = read_exits(exits_of(code));
+        REQUIRE(exits.has_value());
+        REQUIRE(exits->size() == 4);
+        CHECK(exits->front() == Exit{0, 0, static_cast<int32_t>(code)});
+        CHECK(exits->back() == Exit{9, 8, static_cast<int32_t>(code) + 12});
+        // 0x50 returns to what has no exit.
+        const Buffer table = safepoints({{0x16, 3, code + 9}, {0x47, 4, code + 13}, {0x50, 0, 0}, {0x60, 4, code + 9}}, width);
+        CHECK(exit_of_call(table, *exits, 0x16) == &(*exits)[2]);
+        CHECK(exit_of_call(table, *exits, 0x47) == &(*exits)[3]);
+        for (const uint32_t none : {0x15u, 0x50u, 0x60u, 0x61u}) CHECK(exit_of_call(table, *exits, none) == nullptr);
+        CHECK(exit_of_call(Bytes(table).first(14), *exits, 0x16) == nullptr); // cut
+        CHECK(exit_of_call(table, {}, 0x16) == nullptr);
+    }
+    std::vector<uint64_t> words = exits_of(0x6a1);
+    words[1] = small(3); // five are said
+    CHECK(!read_exits(words));
+    words = exits_of(0x6a1);
+    words[5] = small(-1); // TurboFan's
+    CHECK(!read_exits(words));
+    words = exits_of(0x6a1);
+    words[0] = small(0x600); // the first isn't where their code begins
+    CHECK(!read_exits(words));
+    words = exits_of(0x6a1);
+    words[7] = small(-1);
+    CHECK(!read_exits(words));
+    words = exits_of(0x6a1);
+    words.pop_back();
+    CHECK(!read_exits(words));
+    CHECK(!read_exits({}));
+
+    CHECK(has_one_frame(bytes_of({0x0e, 0, 2, 2, 1}), 0));
+    CHECK(has_one_frame(bytes_of({9, 9, 0x0e, 0x90, 1, 2, 2, 0}), 2)); // far back
+    CHECK(has_one_frame(bytes_of({3, 2, 2, 0}), 0));                   // before V8 11
+    CHECK(!has_one_frame(bytes_of({0x0f, 0x18, 4, 4}), 0));            // two frames
+    for (const int32_t at : {-1, 4, 5, INT32_MAX}) CHECK(!has_one_frame(bytes_of({0x0e, 0, 2, 2}), at));
+    CHECK(!has_one_frame(bytes_of({0x0e, 0x80, 0x80}), 0));
+}
+
+TEST_CASE("v8: a call that isn't inlined is where its exit says, whatever the table of positions does") {
+    for (const bool apart : {true, false}) {
+        Made made(apart);
+        made.memory.put(made.function + 8, tagged(made.bytecodes));
+        const auto place = [&](const Buffer &translations) {
+            made.optimised({{0, 376, -1}, {64, 411, -1}}, {}, {}, exits_of(0x1c0), translations);
+            made.behind(0x1e0, safepoints({{0x16, 3, 0x1c9}, {0x47, 4, 0x1cd}}, 2));
+        };
+        place(bytes_of({0x0e, 0, 2, 2, 0x0e, 4, 2, 2, 0x0e, 8, 4, 4}));
+        CHECK(made.at(0x15) == "own:90 ");  // the last byte of the call; bytecode 5
+        CHECK(made.at(0x14) == "own:376 "); // another place
+        CHECK(made.at(0x46) == "own:411 "); // two frames
+        place(bytes_of({0x0e, 0, 2, 2, 0x0e, 4, 2, 2, 0x0e, 8, 2, 2}));
+        CHECK(made.at(0x46) == "own:120 "); // bytecode 9
+        made.memory.put(made.function + 8, small(0));
+        CHECK(made.at(0x46) == "own:411 "); // the function has no bytecodes
+    }
 }
 
 TEST_CASE("v8: baseline code, of both kinds of headers") {
