@@ -13,6 +13,9 @@ void Scripts::look(uint64_t) {}
 bool Scripts::take_code(Bytes) { return false; }
 void Scripts::lost_code(Bytes) {}
 void Scripts::merge(uint32_t, std::span<const uint64_t>, bool, uint64_t, std::vector<FrameLocation> &) {}
+std::optional<bool> Scripts::agrees(uint32_t, std::span<const uint64_t>, const std::vector<FrameLocation> &) {
+    return std::nullopt;
+}
 bool Scripts::makes_alike(uint32_t) const { return false; }
 ScriptFrame Scripts::frame(uint64_t) const { return {}; }
 std::vector<std::pair<std::string, uint64_t>> Scripts::counts() const { return {}; }

@@ -330,6 +330,26 @@ void Scripts::find_resumed(const Build &build, const std::vector<FrameLocation> 
     }
 }
 
+/// Which native frames stand for a group of the list.
+void Scripts::find_evaluating(const Build &build, const std::vector<FrameLocation> &native) {
+    evaluates_.clear();
+    for (const FrameLocation &frame : native) // leaf first: the last one's caller
+        evaluates_.push_back(evaluates(build, frame, !evaluates_.empty() && evaluates_.back()));
+    find_resumed(build, native);
+}
+
+std::optional<bool> Scripts::agrees(uint32_t pid, std::span<const uint64_t> words, const std::vector<FrameLocation> &native) {
+    const auto process = processes_.find(pid);
+    if (process == processes_.end() || !process->second.walked || words.size() >= 2 * LANGUAGE_FRAMES) return std::nullopt;
+    const Build &build = builds_.at(process->second.module);
+    if (!build.layout || build.file.evaluates.empty()) return std::nullopt;
+    take_list(build, process->second.module, words);
+    if (list_.empty()) return std::nullopt;
+    find_evaluating(build, native);
+    return languages::merge(
+               evaluates_, list_, true, build.file.runtime->early, [](size_t) {}, [](uint32_t) {}) != Merged::astray;
+}
+
 /// Looks for the function that evaluates, by one more stack.
 void Scripts::search(Build &build, uint32_t module, const std::vector<FrameLocation> &native) {
     offsets_.clear();
@@ -398,10 +418,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
         if (rooted && !cut && build.search.stacks() < kMostSearched) search(build, process->second.module, native);
         return;
     }
-    evaluates_.clear();
-    for (const FrameLocation &frame : native) // leaf first: the last one's caller
-        evaluates_.push_back(evaluates(build, frame, !evaluates_.empty() && evaluates_.back()));
-    find_resumed(build, native);
+    find_evaluating(build, native);
     if (list_.empty() && std::find(evaluates_.begin(), evaluates_.end(), true) == evaluates_.end())
         return; // no language's thread
     merged_.clear();

@@ -68,6 +68,11 @@ class Scripts {
     /// both, merged.
     void merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, uint64_t now_ns, std::vector<FrameLocation> &native);
 
+    /// Whether a stack that reaches its root has a function that evaluates for each group of the interpreter's list (`words`),
+    /// but for one that has just been called; nullopt: nothing is known of its process, or the list was cut.
+    [[nodiscard]] std::optional<bool> agrees(uint32_t pid, std::span<const uint64_t> words,
+                                             const std::vector<FrameLocation> &native);
+
     /// Whether the code that the process makes of its functions has frames that are alike, and no frame pointers.
     [[nodiscard]] bool makes_alike(uint32_t pid) const;
     /// What a place with a module of kind script is.
@@ -130,6 +135,7 @@ class Scripts {
     void take_list(const Build &build, uint32_t module, std::span<const uint64_t> words);
     uint32_t place(const Build &build, uint32_t module, uint64_t id, uint64_t word);
     void find_resumed(const Build &build, const std::vector<FrameLocation> &native);
+    void find_evaluating(const Build &build, const std::vector<FrameLocation> &native);
     void search(Build &build, uint32_t module, const std::vector<FrameLocation> &native);
     /// `calls_evaluating`: the frame that it called evaluates.
     [[nodiscard]] bool evaluates(const Build &build, const FrameLocation &place, bool calls_evaluating) const;

@@ -192,6 +192,19 @@ bool Unwinding::looks_for_form(uint32_t pid) const {
     return process && process->form && process->form->asks();
 }
 
+bool Unwinding::has_looked_for_form(uint32_t pid) const {
+    const Made *process = made_known(pid);
+    return process && process->form && !process->form->asks();
+}
+
+/// Whether these frames of a stack, which reach its root, agree with the interpreter's own list.
+std::optional<bool> Unwinding::agrees(const UserStack &stack, std::span<const uint64_t> frames) {
+    std::vector<FrameLocation> places;
+    for (size_t i = 0; i < frames.size(); ++i)
+        places.push_back(table_.locate(stack.pid, frames[i] & ~UNWIND_EXACT_PC, is_caller(frames, i), stack.t_ns));
+    return scripts_->agrees(stack.pid, stack.language, places);
+}
+
 unwind::CodeMapping::Kind Unwinding::kind_of_made_code(uint32_t pid, const ProcessTable::Mapping &mapping) const {
     using Kind = unwind::CodeMapping::Kind;
     if (java_ && java_->in_heap(pid, mapping.start)) return Kind::listed;
@@ -237,19 +250,27 @@ bool Unwinding::ask_for_form(const UserStack &stack, const unwind::Walked &walke
     };
     const auto first = std::find_if(walked.frames.begin(), walked.frames.end(), made_here);
     const auto known = static_cast<size_t>(first - walked.frames.begin()) + 1; // frames, whatever the code is left by
-    const bool whole =
-        walked.ending == UNWIND_ENDED_ROOT || (stack.ending & ~(UNWIND_TABLES | UNWIND_COPIED)) == UNWIND_ENDED_ROOT;
-    if (whole && first != walked.frames.end() && !alike(stack.pid)) {
+    const bool by_copy = walked.ending == UNWIND_ENDED_ROOT;
+    const bool whole = by_copy || (stack.ending & ~(UNWIND_TABLES | UNWIND_COPIED)) == UNWIND_ENDED_ROOT;
+    const bool through = whole && first != walked.frames.end();
+    // A stack that frame pointers lead through such code speaks against all forms, unless the interpreter's own list says that
+    // they skip a frame.
+    const std::optional<bool> right =
+        through && alike(stack.pid) ? agrees(stack, by_copy ? walked.frames : stack.frames) : std::optional(through);
+    if (right.value_or(false)) {
         search.against();
-    } else if (whole ? first != walked.frames.end() : made_here(walked.frames.back())) {
+    } else if (right && (through || made_here(walked.frames.back()))) {
         for (unwind::CodeMapping &mapping : mappings_)
             if (mapping.kind == unwind::CodeMapping::Kind::other) mapping.kind = unwind::CodeMapping::Kind::listed;
         search.ask([&](const UniformFrame &form) {
+            using Leads = FrameSearch::Leads;
             tried_ = form;
             const auto again = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
-            if (!again || again->frames.size() <= known) return FrameSearch::Leads::nowhere;
+            if (!again || again->frames.size() <= known) return Leads::nowhere;
+            const bool root = again->ending == UNWIND_ENDED_ROOT;
+            if (through) return root && agrees(stack, again->frames).value_or(false) ? Leads::whole : Leads::on;
             const bool left_copy = again->ending == UNWIND_ENDED_UNREADABLE && again->frames.size() >= known + kSurely;
-            return again->ending == UNWIND_ENDED_ROOT || left_copy ? FrameSearch::Leads::whole : FrameSearch::Leads::on;
+            return root || left_copy ? Leads::whole : Leads::on;
         });
         tried_ = {};
     }

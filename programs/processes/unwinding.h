@@ -30,6 +30,11 @@ struct UserStack {
     std::span<const unwind::FrameFunction> functions = {}; ///< of such frames: which function each is of
 };
 
+/// Whether a frame's address is where it will be returned to; not so a leaf's, and what a signal interrupted.
+[[nodiscard]] inline bool is_caller(std::span<const uint64_t> frames, size_t number) {
+    return number > 0 && (frames[number] & UNWIND_EXACT_PC) == 0;
+}
+
 class Unwinding final : private unwind::ModuleFiles {
   public:
     explicit Unwinding(ProcessTable &table) : table_(table) {}
@@ -72,10 +77,10 @@ class Unwinding final : private unwind::ModuleFiles {
     /// in the process table, and no later. They are good until the next call. False: other stacks stay as they are, and those of
     /// which no more can be made. To be called with each stack: it also notices what programs don't know though it was told.
     bool walk(UserStack &stack);
-    /// Whether frames may be missing in a stack that reaches its root: it comes through code that an interpreter has made, whose
-    /// frames' form isn't known yet.
+    /// Whether frames may be missing in a stack that reaches its root: it comes through code that an interpreter has made, and
+    /// whether that is left by frame pointers isn't known yet.
     [[nodiscard]] bool may_skip(uint32_t pid, std::span<const uint64_t> frames) const {
-        return alike(pid) && !form_of(pid) && in_made_code(pid, frames);
+        return alike(pid) && !has_looked_for_form(pid) && in_made_code(pid, frames);
     }
     /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
     /// may be news of the processes that it was done for: read on, and call again.
@@ -102,6 +107,8 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] bool alike(uint32_t pid) const { return scripts_ && scripts_->makes_alike(pid); }
     [[nodiscard]] std::optional<UniformFrame> form_of(uint32_t pid) const;
     [[nodiscard]] bool looks_for_form(uint32_t pid) const;
+    [[nodiscard]] bool has_looked_for_form(uint32_t pid) const;
+    [[nodiscard]] std::optional<bool> agrees(const UserStack &stack, std::span<const uint64_t> frames);
     [[nodiscard]] bool ask_for_form(const UserStack &stack, const unwind::Walked &walked);
     [[nodiscard]] bool uses_told(uint32_t pid) const;
     bool list_mappings(uint32_t pid, const ProcessTable::Image *image);

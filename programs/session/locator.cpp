@@ -55,7 +55,7 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
     out.unknown = !user.frames.empty();
     for (size_t i = 0; i < user.frames.size(); ++i) {
         const uint64_t address = user.frames[i] & ~UNWIND_EXACT_PC;
-        const bool caller = i > 0 && address == user.frames[i]; // but what a signal interrupted
+        const bool caller = processes::is_caller(user.frames, i);
         const FrameLocation &place = places_.emplace_back(table_.locate(user.pid, address, caller, user.t_ns));
         if (place.module == kNone) continue;
         out.unknown = false;
