@@ -43,6 +43,9 @@ bool lies_in(const FrameLocation &place, const std::vector<Interpreter::Range> &
                        [&](const Interpreter::Range &range) { return offset >= range.start && offset < range.end; });
 }
 
+/// A thread's block instead of frames: of a process that isn't walked yet.
+bool is_thread(std::span<const uint64_t> words) { return words.size() == 2 && LANGUAGE_MARK(words[1]) == LANGUAGE_IS_THREAD; }
+
 } // namespace
 
 bool Scripts::start(LoadedObject &object) {
@@ -340,7 +343,8 @@ void Scripts::find_evaluating(const Build &build, const std::vector<FrameLocatio
 
 std::optional<bool> Scripts::agrees(uint32_t pid, std::span<const uint64_t> words, const std::vector<FrameLocation> &native) {
     const auto process = processes_.find(pid);
-    if (process == processes_.end() || !process->second.walked || words.size() >= 2 * LANGUAGE_FRAMES) return std::nullopt;
+    if (process == processes_.end() || !process->second.walked || is_thread(words)) return std::nullopt;
+    if (words.size() >= 2 * LANGUAGE_FRAMES) return std::nullopt;
     const Build &build = builds_.at(process->second.module);
     if (!build.layout || build.file.evaluates.empty()) return std::nullopt;
     take_list(build, process->second.module, words);
@@ -400,7 +404,7 @@ void Scripts::merge(uint32_t pid, std::span<const uint64_t> words, bool rooted, 
     if (!on()) return;
     const auto process = processes_.find(pid);
     if (process == processes_.end()) return;
-    if (words.size() == 2 && LANGUAGE_MARK(words[1]) == LANGUAGE_IS_THREAD) { // of a wait that began before it was walked, too
+    if (is_thread(words)) { // of a wait that began before it was walked, too
         if (!process->second.walked && may_evaluate(builds_.at(process->second.module), rooted, native))
             learn(pid, process->second, words[0], now_ns);
         return;
