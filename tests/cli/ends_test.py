@@ -75,7 +75,7 @@ def alive(pid):
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
-    except FileNotFoundError:
+    except OSError:  # gone, perhaps between open() and read()
         return False
 
 
