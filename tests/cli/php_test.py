@@ -154,6 +154,17 @@ def compiled_php_is_walked_by_the_form_of_its_frames():
 
 
 @test
+def functions_that_php_calls_while_it_sorts_are_where_they_belong():
+    """A function is in PHP's list before execute_ex is entered for it, and a moment after it has left."""
+    script = path("sorts.php")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(COMPILED)
+    learnt(run("profile", "-F", "999", "-f", "json", "-o", path("sorts.json"), "--", php(), script))
+    ledger = next(line for line in rows("sorts.json") if line["type"] == "ledger")["languages"]
+    assert sum(ledger.values()) > 1000 and ledger["one_less"] > 0 and ledger["astray"] < 0.01 * sum(ledger.values()), ledger
+
+
+@test
 def a_capture_has_phps_names():
     script, capture = put_script(), path("known.rbpf")
     learnt(run("profile", "-F", "199", "--record", capture, "--", php(), script))

@@ -48,6 +48,6 @@ uint32_t line(const Layout &, const Function &, uint64_t word) { return static_c
 
 } // namespace
 
-const Runtime kRuntime = {"PHP", "/dev/zero", recognise, learn, nullptr, describe, function, part, line, false, true};
+const Runtime kRuntime = {"PHP", "/dev/zero", recognise, learn, nullptr, describe, function, part, line, true, true};
 
 } // namespace rawbpf::inline v0::languages::php
