@@ -17,9 +17,9 @@ namespace {
 // A kernel for a small board may be without that call (CONFIG_CROSS_MEMORY_ATTACH), and qemu-user is.
 Result<size_t> read_file_of_memory(uint32_t pid, uint64_t address, std::span<std::byte> into) {
     const Fd file = TRY(open(format("/proc/{}/mem", pid), O_RDONLY));
-    const long n = invoke(__NR_pread64, static_cast<uint64_t>(file.get()), reg(into.data()), into.size(), address);
-    if (n < 0) return fail_os(n == -EIO ? EFAULT : static_cast<int>(-n), "/proc/{}/mem", pid); // EIO: nothing is mapped there
-    return static_cast<size_t>(n);
+    Result<size_t> read = sys::pread(file.get(), into.data(), into.size(), address);
+    if (!read && read.error().os == EIO) return fail_os(EFAULT, "/proc/{}/mem", pid); // nothing is mapped there
+    return read;
 }
 
 } // namespace

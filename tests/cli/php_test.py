@@ -139,9 +139,7 @@ def compiled_php_is_walked_by_the_form_of_its_frames():
     on = 'exit((opcache_get_status()["jit"]["on"] ?? false) ? 7 : 0);'
     if os.uname().machine != "x86_64" or run(php(), *JIT, "-r", on, binary=None).code != 7:
         raise Skip("this machine's php has no just-in-time compiler")
-    script, out = path("compiled.php"), path("compiled.json")
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(COMPILED)
+    script, out = written("compiled.php", COMPILED), path("compiled.json")
     r = learnt(run("profile", "-F", "499", "-f", "json", "-o", out, "--", php(), *JIT, script))
     lines = rows("compiled.json")
     stacks = [line["user"] for line in lines if line["type"] == "sample"]
@@ -156,9 +154,7 @@ def compiled_php_is_walked_by_the_form_of_its_frames():
 @test
 def functions_that_php_calls_while_it_sorts_are_where_they_belong():
     """A function is in PHP's list before execute_ex is entered for it, and a moment after it has left."""
-    script = path("sorts.php")
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(COMPILED)
+    script = written("sorts.php", COMPILED)
     learnt(run("profile", "-F", "999", "-f", "json", "-o", path("sorts.json"), "--", php(), script))
     ledger = next(line for line in rows("sorts.json") if line["type"] == "ledger")["languages"]
     assert sum(ledger.values()) > 1000 and ledger["one_less"] > 0 and ledger["astray"] < 0.01 * sum(ledger.values()), ledger

@@ -172,13 +172,11 @@ std::optional<uint64_t> CodeReader::bytecodes_of(const Shared &function) {
 /// Where a call is that isn't inlined, by what its code would go back to when it returns to `at`.
 std::optional<int32_t> CodeReader::text_of_call(const Code &code, uint32_t at, const Shared &function, uint32_t source) {
     const auto length = heap_.field(code.back, objects_.array_length), first = heap_.field(code.back, objects_.array_data);
-    if (!layout_.code_size || !length || !first || !is_smi(*length) || smi(*length) > kMostExits) return std::nullopt;
-    std::vector<uint64_t> words;
-    for (int32_t i = 0; i < smi(*length); ++i) {
-        const auto word = heap_.field(code.back, objects_.array_data + i * kWord);
-        if (!word) return std::nullopt;
-        words.push_back(*word);
-    }
+    if (!layout_.code_size || !length || !first || !is_smi(*length)) return std::nullopt;
+    if (smi(*length) < 0 || smi(*length) > kMostExits) return std::nullopt;
+    std::vector<uint64_t> words(static_cast<size_t>(smi(*length)));
+    const uint64_t at_words = code.back - 1 + static_cast<uint64_t>(objects_.array_data);
+    if (!memory_.read(at_words, std::as_writable_bytes(std::span(words)))) return std::nullopt;
     const auto exits = read_exits(words);
     const auto size = memory_.word32(code.code - 1 + static_cast<uint64_t>(*layout_.code_size));
     if (!exits || !size || *size > kMostCodeBytes) return std::nullopt;

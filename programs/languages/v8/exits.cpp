@@ -1,7 +1,7 @@
 #include "programs/languages/v8/exits.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "programs/languages/v8/heap.h"
 
@@ -12,7 +12,7 @@ constexpr size_t kExitWords = 3;
 constexpr size_t kFewestBefore = 3, kMostBefore = 20; // words before the first exit; 11 or 12 are known
 
 /// How many bytes a table's column takes whose largest number this is.
-size_t width(uint32_t largest) { return largest < 1u << 8 ? 1 : largest < 1u << 16 ? 2 : largest < 1u << 24 ? 3 : 4; }
+size_t width(uint32_t largest) { return (static_cast<size_t>(std::bit_width(largest)) + 7) / 8; }
 
 uint32_t number(Bytes bytes) {
     uint32_t out = 0;
