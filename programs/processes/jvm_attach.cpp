@@ -1,9 +1,13 @@
 // The JDK's attach protocol (src/jdk.attach/linux/classes/sun/tools/attach/VirtualMachineImpl.java; the other side:
 // src/hotspot/os/posix/attachListener_posix.cpp), N being the process's number as it knows itself:
 //
-//      /tmp/.java_pidN is there?  no: make /tmp/.attach_pidN, send SIGQUIT: the virtual machine starts who listens
-//      connect                    "1" NUL "jcmd" NUL "Compiler.perfmap" NUL NUL NUL
-//      read to the end            "0\n" and an answer; another number: it didn't work, and why
+//      connect to /tmp/.java_pidN    nobody listens: make /tmp/.attach_pidN, send SIGQUIT, and connect again until the
+//                                    virtual machine has started who listens
+//      send                          "1" NUL "jcmd" NUL "Compiler.perfmap" NUL NUL NUL
+//      read to the end               "0\n" and an answer; another number: it didn't work, and why
+//
+// Whether somebody listens is what connect() says. A socket's file tells less: it is there before listen() is called, and after
+// the end of a virtual machine that had the same number.
 //
 // All paths are the process's own, below /proc/PID/root. SIGQUIT ends whoever doesn't handle it, so it is sent only to a process
 // that has mapped libjvm.so and catches that signal.
@@ -62,32 +66,45 @@ Result<void> wait_for(int socket, short events, uint64_t until_ns) {
     return {};
 }
 
-Result<Fd> connect_to(const std::string &path) {
+/// A link isn't followed: it could lead to a socket of somebody who obeys this process, but not the one that made the link.
+Result<Fd> connect_to(const std::string &folder, const std::string &file) {
+    const Fd place = TRY(sys::open_under(folder, file, O_PATH | O_NOFOLLOW));
+    const std::string name = format("/proc/self/fd/{}", place.get());
     sys::SocketAddress address;
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    if (path.size() >= sizeof name.sun_path) return fail(Errc::bad_input, "{}: too long for a socket's name", path);
-    std::memcpy(name.sun_path, path.data(), path.size());
-    std::memcpy(&address.bytes, &name, sizeof name);
-    address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    std::memcpy(to.sun_path, name.data(), name.size());
+    std::memcpy(&address.bytes, &to, sizeof to);
+    address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);
     return sys::begin_connect(address);
 }
 
-/// Has the virtual machine listen.
-Result<void> wake(uint32_t pid, int inside, const std::string &socket_path, uint64_t until_ns) {
-    const std::string root = format("/proc/{}/root", pid), request = format("/tmp/.attach_pid{}", inside);
-    {
-        auto file = sys::open_under(root, request, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW);
-        if (!file && file.error().os != EEXIST) return Unexpected(std::move(file).error());
+/// Of an error of connect(): there is no file, or nobody listens there, or too many others wait to be accepted.
+bool may_listen_later(const Error &error) { return error.os == ENOENT || error.os == ECONNREFUSED || error.os == EAGAIN; }
+
+/// Connected; the virtual machine is asked to listen if it doesn't.
+Result<Fd> connect_to_jvm(uint32_t pid, uint64_t until_ns) {
+    const std::string root = format("/proc/{}/root", pid);
+    const Fd tmp = TRY(sys::open_under(root, "/tmp", O_PATH | O_DIRECTORY)); // there after the process's end, too
+    const std::string folder = format("/proc/self/fd/{}", tmp.get());
+    const int inside = symbols::pid_inside(static_cast<int>(pid));
+    const std::string listener = format("/.java_pid{}", inside), request = format("/.attach_pid{}", inside);
+    Result<Fd> socket = connect_to(folder, listener);
+    if (socket || !may_listen_later(socket.error())) return socket;
+    const auto asked = sys::open_under(folder, request, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW);
+    if (!asked && asked.error().os != EEXIST) return Unexpected(asked.error());
+    const Result<void> sent = sys::send_signal(static_cast<int>(pid), SIGQUIT);
+    bool there = true;
+    while (sent && there && !socket && may_listen_later(socket.error()) && sys::monotonic_ns() < until_ns) {
+        pause(kStepNs);
+        there = sys::exists(root);
+        socket = connect_to(folder, listener);
     }
-    Result<void> sent = sys::send_signal(static_cast<int>(pid), SIGQUIT);
-    while (sent && !sys::exists(socket_path) && sys::monotonic_ns() < until_ns) pause(kStepNs);
-    (void)sys::remove_file(root + request); // the virtual machine does it, too
-    TRY(std::move(sent));
-    if (!sys::exists(socket_path))
-        return fail(Errc::unsupported,
-                    "the Java virtual machine doesn't listen: was it started with -XX:+DisableAttachMechanism?");
-    return {};
+    (void)sys::remove_file(folder + request); // the virtual machine does it, too
+    TRY(sent);
+    if (socket || !may_listen_later(socket.error())) return socket;
+    if (!there) return fail(Errc::not_found, "the Java virtual machine ended before it listened");
+    return fail(Errc::unsupported, "the Java virtual machine doesn't listen: was it started with -XX:+DisableAttachMechanism?");
 }
 
 } // namespace
@@ -105,12 +122,7 @@ Result<void> ask_for_perf_map(uint32_t pid) {
     if (!is_jvm(pid)) return fail(Errc::unsupported, "process {} is no Java virtual machine that can be asked", pid);
     sys::Because why("the Java virtual machine is asked for the names of its code, as --jvm-perfmap wants");
     const uint64_t until_ns = sys::monotonic_ns() + kMostNs;
-    const int inside = symbols::pid_inside(static_cast<int>(pid));
-    const std::string path = format("/proc/{}/root/tmp/.java_pid{}", pid, inside);
-    if (!sys::exists(path)) TRY(wake(pid, inside, path, until_ns));
-    const Fd socket = TRY(connect_to(path));
-    TRY(wait_for(socket.get(), POLLOUT, until_ns));
-    TRY(sys::connect_outcome(socket.get()));
+    const Fd socket = TRY(connect_to_jvm(pid, until_ns));
     for (std::string_view left = kRequest; !left.empty();) {
         left.remove_prefix(TRY(sys::send_some(socket.get(), left)));
         if (!left.empty()) TRY(wait_for(socket.get(), POLLOUT, until_ns));

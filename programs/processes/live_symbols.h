@@ -109,8 +109,9 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     const JsFunctions *js_ = nullptr;
     std::optional<uint32_t> owner_;
     bool ask_jvms_ = false;
-    std::unordered_map<uint32_t, Table> tables_; // by module
-    std::unordered_map<uint32_t, Jit> jits_;     // by pid
+    std::unordered_map<uint32_t, Table> tables_;       // by module
+    std::unordered_map<uint32_t, Jit> jits_;           // by pid
+    std::unordered_map<uint32_t, uint64_t> silent_ns_; // by pid: when a Java virtual machine was asked in vain
     size_t held_ = 0;
     bool kernel_warned_ = false, unread_ = false;
     std::vector<std::string> warnings_;

@@ -232,9 +232,9 @@ def a_capture_has_the_names_of_compiled_code_by_time():
 
 # What a Java virtual machine does when it is asked for its map: the attach protocol, as the JDK's jcmd speaks it.
 VIRTUAL_MACHINE = r'''
-import ctypes, mmap, os, signal, socket, struct, sys, threading
+import ctypes, mmap, os, signal, socket, sys, threading, time
 
-folder, refuse = sys.argv[1], sys.argv[2] == "refuse"
+folder, how = sys.argv[1:]
 library = open(os.path.join(folder, "libjvm.so"), "w+b")
 library.write(b"\x7fELF" + b"\0" * 4092)
 library.flush()
@@ -246,10 +246,29 @@ memory.write(code)
 address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
+name = f"/tmp/.java_pid{pid}"
+someone_else = socket.socket(socket.AF_UNIX)
+if how == "refuse":  # left by one that had the same number
+    someone_else.bind(name)
+    someone_else.close()
+elif how == "link":
+    someone_else.bind(name + ".else")
+    someone_else.listen()
+    someone_else.setblocking(False)
+    os.symlink(name + ".else", name)
+
+
 def listen(*_):
     assert os.path.exists(f"/tmp/.attach_pid{pid}")
+    if how == "short":
+        os._exit(0)
+    if how == "link":
+        return
+    if how == "refuse":
+        os.unlink(name)
     server = socket.socket(socket.AF_UNIX)
-    server.bind(f"/tmp/.java_pid{pid}")
+    server.bind(name)
+    time.sleep(0.1)
     server.listen()
 
     def serve():
@@ -257,7 +276,7 @@ def listen(*_):
             client = server.accept()[0]
             request = client.recv(100)
             print("asked", request, flush=True)
-            if refuse:
+            if how == "refuse":
                 client.sendall(b"1\njava.lang.IllegalArgumentException: Unknown diagnostic command\n")
             else:
                 open(f"/tmp/perf-{pid}.map", "w").write(f"{address:x} {len(code):x} int Hot.fib(int)\n")
@@ -270,11 +289,14 @@ def listen(*_):
 signal.signal(signal.SIGQUIT, listen)
 run = ctypes.CFUNCTYPE(None, ctypes.c_ulong)(address)
 print("ready", flush=True)
-for _ in range(150):
+while True:
     run(30000000)
-for left in (f"/tmp/.java_pid{pid}", f"/tmp/perf-{pid}.map"):
-    if os.path.exists(left):
-        os.unlink(left)
+    if how == "link":
+        try:
+            someone_else.accept()
+            print("somebody else is asked", flush=True)
+        except BlockingIOError:
+            pass
 '''
 
 
@@ -286,7 +308,9 @@ def a_jvm_is_asked_for_its_map_on_request():
     with open(script, "w") as file:
         file.write(VIRTUAL_MACHINE)
     request = "asked b'1\\x00jcmd\\x00Compiler.perfmap\\x00\\x00\\x00'"
-    for how, options, warned in (("answer", ["--jvm-perfmap"], ""), ("refuse", ["--jvm-perfmap"], "Unknown diagnostic command"), ("answer", [], "")):
+    for how, options, warned in (("answer", ["--jvm-perfmap"], ""), ("refuse", ["--jvm-perfmap"], "Unknown diagnostic command"),
+                                 ("link", ["--jvm-perfmap"], "doesn't listen"), ("short", ["--jvm-perfmap"], "ended before it listened"),
+                                 ("answer", [], "")):
         p = subprocess.Popen(["/usr/bin/python3", script, WORK, how], stdout=subprocess.PIPE, text=True)
         try:
             assert p.stdout.readline() == "ready\n"
@@ -294,9 +318,9 @@ def a_jvm_is_asked_for_its_map_on_request():
         finally:
             p.kill()
         said = p.communicate()[0].splitlines()
-        for left in (f"/tmp/.java_pid{p.pid}", f"/tmp/perf-{p.pid}.map"):
-            if os.path.exists(left):
+        for left in (f"/tmp/.java_pid{p.pid}", f"/tmp/.java_pid{p.pid}.else", f"/tmp/perf-{p.pid}.map"):
+            if os.path.lexists(left):
                 os.unlink(left)
-        assert said == [request] * len(said) and bool(said) == bool(options), (how, options, said)
+        assert said == [request] * len(said) and bool(said) == (how in ("answer", "refuse") and bool(options)), (how, options, said)
         assert ("int Hot.fib(int)" in r.out) == (how == "answer" and bool(options)), (how, options, r.out[-500:])
         assert warned in r.err and not os.path.exists(f"/tmp/.attach_pid{p.pid}"), (how, r.err)
