@@ -32,7 +32,7 @@ public class Known {
 }
 '''
 NEVER_INLINED = ["-XX:CompileCommand=dontinline,Known::*"]
-CALLERS = ["Known.main", "Known.first"] + ["Known.second"] * 4 + ["Known.third"]
+CALLERS = ("Known.main", "Known.first", *["Known.second"] * 4, "Known.third")
 
 
 JDKS = "RAWBPF_JDKS"  # folders of others, separated by colons
@@ -97,6 +97,8 @@ class Program:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
+        if os.path.exists(f"/tmp/.java_pid{self.pid}"):  # left by one that is killed after jstack asked it
+            os.unlink(f"/tmp/.java_pid{self.pid}")
 
 
 def main_stacks(out):
@@ -122,10 +124,10 @@ def profiled(bin, *flags):
 
 
 def own_account(told):
-    """Of "main" by jstack, root first: its functions."""
+    """Of "main" by jstack: its functions, root first."""
     lines = told[told.index('"main"'):].splitlines()[2:]
     functions = [line.split("at ")[1].split("(")[0] for line in itertools.takewhile(lambda line: "\tat " in line, lines)]
-    return functions[::-1]
+    return tuple(functions[::-1])
 
 
 @test
@@ -137,14 +139,16 @@ def java_has_whole_stacks_and_names_without_a_flag():
         for stack, is_whole in stacks:
             java = [f for f in stack if f.startswith("Known.")]
             whole += is_whole
-            named += java[:7] == CALLERS[:len(java)] and len(java) > 0
+            named += tuple(java[:7]) == CALLERS[:len(java)] and len(java) > 0
             often += "Known.often" in java
             seldom += "Known.seldom" in java
         assert total > 100, (bin, flags, stacks)
         assert whole > 0.98 * total and named > 0.98 * total, (bin, flags, whole, named, total, stacks)
         assert 2.3 < often / max(seldom, 1) < 4, (bin, flags, often, seldom)
-        shown = [[f for f in stack if f.startswith("Known.")] for stack, _ in stacks]
-        assert own_account(told)[:6] == CALLERS[:6] and own_account(told) in shown, (bin, flags, told, shown)
+        # jstack stops the program where its code asks whether it should stop: often at a place that takes no time, as between two calls.
+        account = own_account(told)
+        shown = {tuple(f for f in stack if f.startswith("Known.")) for stack, _ in stacks}
+        assert account[:1] == CALLERS[:1] and any(stack[:len(account)] == account for stack in shown), (bin, flags, told, shown)
 
 
 @test
