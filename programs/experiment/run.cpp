@@ -394,10 +394,10 @@ class Run {
             next += static_cast<uint64_t>(step.seconds * 1e9);
             const uint64_t until = std::min(next, end);
             bool over = false;
-            while (sys::monotonic_ns() < until && !over) {
+            do { // once if the last round took longer than its time, too: signals, ends and records are seen here
                 TRY(sleep(until));
                 over = told_to_stop(endless) || (endless && !children_.empty() && children_ended());
-            }
+            } while (sys::monotonic_ns() < until && !over);
             TRY(do_steps(step.body));
             if (over || outcome_.interrupted || sys::monotonic_ns() >= end) return {};
         }

@@ -228,7 +228,8 @@ measure status = workload.status
 @test(alone=True)
 def experiments_release_everything_when_interrupted():
     needs_root()
-    steps = ("wait", "wait 100s", "events", "workload sleep 100\nwait workload", "every 1s { print n }", "every 10s times 5 { print n }")
+    steps = ("wait", "wait 100s", "events", "workload sleep 100\nwait workload", "every 1s { print n }", "every 1us { print n }",
+             "every 10s times 5 { print n }")
     for number, step in enumerate(steps):
         before = objects()
         name = written(f"interrupted{number}.exp", f"on tracepoint:syscalls:sys_enter_read {{ @n = count(); emit e pid }}\n{step}\nexpect n >= 0\n")
@@ -239,10 +240,13 @@ def experiments_release_everything_when_interrupted():
             if "attached:" in line:
                 break
         assert any(what == "prog" for what, _ in objects() - before), (step, said)
-        interrupt(p)
-        err = p.communicate(timeout=20)[1]
+        try:
+            interrupt(p)
+            err = p.communicate(timeout=20)[1]
+        finally:
+            p.kill()
         # What was to wait without end has ended as it should; anything else was interrupted.
-        endless = step in ("wait", "events", "every 1s { print n }")
+        endless = step in ("wait", "events", "every 1s { print n }", "every 1us { print n }")  # no round is done within a microsecond
         assert p.returncode == (0 if endless else 1), (step, p.returncode, err)
         assert ("were not judged" in err) == (not endless), (step, err)
         released(before)
