@@ -183,7 +183,7 @@ again:
         runner = subprocess.Popen([RB, "prog", "run", f"{folder}/busy", "--repeat", "100000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             r = run("prog", "dump", f"{folder}/busy", "--profile", "-d", "1.5", "-f", "json")
-            text = run("prog", "dump", f"{folder}/busy", "--profile", "-d", "0.3")
+            text = run("prog", "dump", f"{folder}/busy", "--profile", "-d", "1.5")
         finally:
             runner.send_signal(signal.SIGKILL)
             runner.wait()

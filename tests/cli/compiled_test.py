@@ -58,6 +58,9 @@ static void record(uint32_t type, const char *name, uint64_t address, uint64_t l
     }
     memcpy(text + 4, &(uint32_t){used}, 4);
 }
+static volatile int calls;
+__attribute__((noinline)) static void calls_first(void *p) { ((void (*)(unsigned long))p)(1000000); calls += 1; }
+__attribute__((noinline)) static void calls_second(void *p) { ((void (*)(unsigned long))p)(1000000); calls += 2; }
 int main(int argc, char **argv) {
     const int dump = strcmp(argv[1], "map") != 0, told = strcmp(argv[1], "told") == 0;
     pointed = !dump || strcmp(argv[1], "dump") == 0;
@@ -86,20 +89,20 @@ int main(int argc, char **argv) {
             used = sprintf(text, "%lx %zx %s\n", (unsigned long)p, sizeof code, name);
         }
         if (write(file, text, used) < 0) return 1;
-        printf("%s %llu\n", name, (unsigned long long)now());
-        fflush(stdout);
-        for (const uint64_t end = now() + 700000000; now() < end;) ((void (*)(unsigned long))p)(1000000);
+        for (const uint64_t end = now() + 1000000000; now() < end;) i == 0 ? calls_first(p) : calls_second(p);
     }
-    printf("end %llu\n", (unsigned long long)now());
-    fflush(stdout);
     unlink(path);
     return 0;
 }
 '''
 
 
+# The first stacks do, until rawbpf has looked at the process: on a busy machine they are one in twenty and more, and that is a warning.
+EARLY = "stacks in code made at run time end early"
+
+
 def profiled(how, *options, warning=None, may_warn=None):
-    """Runs it; what it is warned of, and what it may be warned of. When it said that its functions began, in nanoseconds of CLOCK_MONOTONIC."""
+    """Runs it; what it is warned of, and what it may be warned of."""
     if os.geteuid() != 0 or os.uname().machine not in ("x86_64", "aarch64"):
         raise Skip("needs root; the program is written for x86-64 and arm64")
     program = path("two-functions")
@@ -108,8 +111,6 @@ def profiled(how, *options, warning=None, may_warn=None):
     r = good("profile", "-F", "499", *options, "--", program, how, WORK)
     warned = [line for line in r.err.splitlines() if "warning" in line and not (may_warn and may_warn in line)]
     assert warning in r.err if warning else not warned, r.err # the page of a jitdump that is mapped isn't code without tables
-    said = [line.split() for line in r.out.splitlines() if line.startswith(("first ", "second ", "end "))]
-    return {name: int(t) for name, t in said}
 
 
 def in_code(lines):
@@ -122,19 +123,19 @@ def in_code(lines):
 @test
 def compiled_code_has_its_names_by_time():
     for how in ("dump", "map"):
-        out = path(f"{how}.json")
-        said = profiled(how, "-f", "json", "-o", out)
-        times = {"first": [], "second": []}
-        for sample, frame in in_code(rows(f"{how}.json")):
-            times[frame["symbol"]].append(sample["t_ns"])
+        profiled(how, "-f", "json", "-o", path(f"{how}.json"), may_warn=EARLY)
+        shown = []  # by time: which function it was, as its caller says, and the name
+        for sample, frame in sorted(in_code(rows(f"{how}.json")), key=lambda its: its[0]["t_ns"]):
+            callers = [name for name in stack_names(sample) if name.startswith("calls_")]
+            shown += [(caller.removeprefix("calls_"), frame["symbol"]) for caller in callers]
             if how == "dump":
                 assert (frame["file"], frame["line"]) == ("/src/of/it.x", 11 if frame["symbol"] == "first" else 22), frame
-        assert all(len(of_it) > 40 for of_it in times.values()), (how, {name: len(of_it) for name, of_it in times.items()})
-        # One name's samples end where the other's begin. A jitdump has times; a map is read again and again.
-        slack = 20_000_000 if how == "dump" else 150_000_000
-        assert max(times["first"]) - min(times["second"]) < (0 if how == "dump" else slack), (how, max(times["first"]), min(times["second"]))
-        lasted = min(times["second"]) - min(times["first"])
-        assert abs(lasted - (said["second"] - said["first"])) < slack, (how, lasted, said)
+        right = {name: shown.count((name, name)) for name in ("first", "second")}
+        assert min(right.values()) > 40, (how, right, len(shown))
+        # A jitdump has times. A map has none: what is new in it is as old as the last look, so that the end of what was there before has the new name.
+        wrong = [at for at, (function, name) in enumerate(shown) if function != name]
+        assert all(shown[at] == ("first", "second") for at in wrong) and wrong == list(range(right["first"], right["first"] + len(wrong))), (how, shown)
+        assert how == "map" or not wrong, (how, len(wrong), right)
 
 
 @test
@@ -142,19 +143,17 @@ def compiled_code_is_left_as_its_maker_tells():
     """Its frames have no frame pointer: where the maker doesn't say so, stacks end there."""
     if os.uname().machine != "x86_64":
         raise Skip("the function without a frame pointer is written for x86-64")
-    early = "stacks in code made at run time end early"
     for how in ("told", "untold"):
-        # Of what is told the first stacks end early: on a busy machine they are one in twenty, and that is a warning.
-        profiled(how, "-f", "json", "-o", path(f"{how}.json"), **{"warning" if how == "untold" else "may_warn": early})
+        profiled(how, "-f", "json", "-o", path(f"{how}.json"), **{"warning" if how == "untold" else "may_warn": EARLY})
         stacks = [[frame.get("symbol") for frame in line["user"]] for line, _ in in_code(rows(f"{how}.json"))]
-        whole = [names[1:2] == ["main"] and names[-1] == "_start" for names in stacks]
+        whole = [names[1:3] in (["calls_first", "main"], ["calls_second", "main"]) and names[-1] == "_start" for names in stacks]
         assert len(stacks) > 100, (how, len(stacks))
         if how == "untold":
             assert sum(whole) < 0.1 * len(whole), (sum(whole), len(whole))
         else: # the first show that frame pointers lead nowhere
             since = whole[whole.index(True):]
             assert len(since) > 0.5 * len(whole) and sum(since) > 0.95 * len(since), (sum(whole), len(since), len(whole))
-    profiled("told", "-f", "folded", "-o", path("told.folded"), may_warn=early) # equal stacks are counted in the kernel
+    profiled("told", "-f", "folded", "-o", path("told.folded"), may_warn=EARLY) # equal stacks are counted in the kernel
     with open(path("told.folded"), encoding="utf-8") as file:
         counts = [(stack.split(";"), int(count)) for stack, count in (line.rsplit(" ", 1) for line in file)]
     whole = sum(count for names, count in counts if "second" in names and "main" in names)
@@ -218,7 +217,8 @@ def compiled_code_whose_frames_have_one_size():
     with open(path("same.folded"), encoding="utf-8") as file:
         counts = [(stack.split(";"), int(count)) for stack, count in (line.rsplit(" ", 1) for line in file)]
     whole = sum(count for names, count in counts if {"main", "outer", "inner", "spin"} <= set(names))
-    assert whole > 0.8 * sum(count for names, count in counts if "spin" in names) > 100, counts
+    # Of a short run: the first stacks, which show the size, end early.
+    assert whole > 0.5 * sum(count for names, count in counts if "spin" in names) > 50, counts
 
 
 @test

@@ -205,15 +205,10 @@ int main(int, char **words) {
 def custom_waits_of_thousands_of_threads():
     """Of the whole machine, threads that have ended take no room; of a command, there is room for more than 4,096 at a time."""
     program = compile_program("many_wait", MANY_WAIT, "-pthread")
-    ready, told = os.pipe()
-    watching = subprocess.Popen([RB, "custom", program + ":mark", "--off-cpu", "--json", "-o", path("ended.json"), "--ready-fd", str(told)],
-                                pass_fds=(told,), stderr=subprocess.PIPE, text=True)
-    os.close(told)
+    watching, _ = until_ready("custom", program + ":mark", "--off-cpu", "--json", "-o", path("ended.json"), stderr=subprocess.PIPE, text=True)
     try:
-        os.read(ready, 1)
         subprocess.run([program, "17000", "0"], check=True, timeout=60)
     finally:
-        os.close(ready)
         watching.send_signal(signal.SIGINT)
         err = watching.communicate(timeout=60)[1]
     ledger = ledger_of(rows("ended.json"))
@@ -330,15 +325,15 @@ def custom_weights_are_right_to_the_number():
     assert folded("--weight", "count") == {"often": 3, "seldom": 2}
     assert folded("--weight", "context") == {"often": 0 + 1 + 2, "seldom": 0 + 1}
     assert folded("--arg", "1", "--weight", "context") == {"often": 30, "seldom": 2000}
-    waits = folded("--off-cpu", "--weight", "off-cpu")
-    # usleep() is in libc, without frame pointers: its caller may be missing, and main stand in for it.
-    # Who doesn't sleep waits a moment at most: for the CPU, where a probe's trap came to a switch.
-    assert all(waits.get(f, 0) < 50_000_000 for f in ("often", "seldom")), waits
 
     def waited():
         r = custom(target, "--off-cpu", "-f", "folded", "--weight", "off-cpu", "--", path("weights"))
         total = sum(int(line.rsplit(" ", 1)[1]) for line in r.out.splitlines())
         custom(target, "--off-cpu", "--json", "-o", path("custom.json"), "--", path("weights"))
+        # Who doesn't sleep waits for the CPU, where a probe's trap came to a switch, and for nothing else.
+        waits = [o for o in rows("custom.json") if o.get("origin") == "off_cpu" and o["comm"] == "weights"]
+        sleeps = [o for o in waits if any("nanosleep" in (f["symbol"] or "") for f in o["kernel"])]
+        assert len(sleeps) >= 3 and not any({"often", "seldom"} & set(stack_names(o)) for o in sleeps), waits
         long = sorted(o["off_cpu_ns"] for o in rows("custom.json") if o.get("origin") == "off_cpu" and o["comm"] == "weights")[-4:]
         # A nap in a command's first milliseconds may pass while rawbpf, which goes first then, has the CPU: that one is no wait.
         assert 200_000_000 <= total and all(ns >= 75_000_000 for ns in long[2:]) and all(7_500_000 <= ns for ns in long[:2]), (total, long)
@@ -354,7 +349,7 @@ def custom_weights_are_right_to_the_number():
 
     def drawn():
         svg = svg_weights(custom(target, "--off-cpu", "--weight", "off-cpu", "-f", "svg", "-q", "--", path("weights")).out)
-        assert sum(svg.get("often", [])) < 50_000_000 and sum(svg["[off_cpu]"]) >= 200_000_000, svg
+        assert sum(svg["[off_cpu]"]) >= 200_000_000, svg
 
     waits_twice(drawn)
 

@@ -108,7 +108,7 @@ class Tool:
 def a_limit_of_a_files_size_is_the_error_of_a_write():
     needs_root()
     # More than the command can fill before its shell has said its number: what is written comes from the shell's own work.
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))  # noqa: E731
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # noqa: E731
     loop = ["--", "sh", "-c", "echo $$ >&3; exec 3>&-; while :; do read x </dev/null; done"]
     for words in (["btf", "dump", "--format", "c", "-o", path("limited")], ["profile", "-F", "999", "--json", "-o", path("limited"), *loop],
                   ["trace", "syscall:read", "--json", "-o", path("limited"), *loop]):

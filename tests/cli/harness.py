@@ -57,6 +57,16 @@ def run(*args, timeout=60, env=None, cwd=None, pass_fds=(), input=None, binary=R
     return Run(p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace"))
 
 
+def until_ready(*words, through=(), **how):
+    """rawbpf in the background, up to the moment at which it has attached, and whether it has."""
+    reading, told = os.pipe()
+    at = words.index("--") if "--" in words else len(words)
+    p = subprocess.Popen([*through, RB, *words[:at], "--ready-fd", str(told), *words[at:]], pass_fds=(told,), **how)
+    os.close(told)
+    with open(reading, "rb") as pipe:
+        return p, pipe.read(1) == b"\0"
+
+
 @functools.lru_cache(None)
 def for_nobody():
     """The binary where nobody may run it: a checkout below /root is root's."""
@@ -173,14 +183,14 @@ def interrupt(process):
 
 
 def let_run(pid, seconds):
-    """Waits until a process has had so much processor time, not so much of the clock's: what it compiles, and when, is a matter of that. One
-    that mostly sleeps gets ten times as long."""
-    end = time.monotonic() + 10 * seconds + 20
-    while time.monotonic() < end:
+    """Waits until a process has had so much processor time more, not so much of the clock's: what it compiles, and when, is a matter of that."""
+    def had():
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        if sum(map(int, fields[11:13])) >= seconds * os.sysconf("SC_CLK_TCK"):
-            return
+            return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    before, end = had(), time.monotonic() + 10 * seconds + 20
+    while had() < before + seconds:
+        assert time.monotonic() < end, f"process {pid} had {had() - before:.2f} of {seconds} s of processor time"
         time.sleep(0.02)
 
 

@@ -90,9 +90,9 @@ def rest(depth):
 
 asking = False
 call = __import__("ctypes").CDLL(sys.argv[1]).called if sys.argv[1:] else None
-for turn in range(140):
+for turn in range(240):
     asking = turn > 0
-    main() if turn == 0 or turn > 60 else None
+    main() if turn == 0 or turn > 160 else None
     rest(3)
 '''
 # Three interpreters in one thread, one in another.
@@ -106,7 +106,7 @@ except ImportError:
 INNER = '''
 import time
 def spin():
-    end = time.process_time() + 0.8
+    end = time.process_time() + 2
     while time.process_time() < end:
         pass
 def inner():

@@ -49,11 +49,9 @@ def stacks_that_begin_in_a_probed_instruction():
     tracer = None
     try:
         spins.stdout.readline()
-        ready, told = os.pipe()
-        tracer = subprocess.Popen([RB, "trace", f"uprobe:{program}:stepped", "--count", "-q", "-p", str(spins.pid), "-o", "/dev/null",
-                                   "--ready-fd", str(told)], pass_fds=(told,), stderr=subprocess.PIPE)
-        os.close(told)
-        if os.read(ready, 1) != b"\0":
+        tracer, is_ready = until_ready("trace", f"uprobe:{program}:stepped", "--count", "-q", "-p", str(spins.pid), "-o", "/dev/null",
+                                       stderr=subprocess.PIPE)
+        if not is_ready:
             raise Skip(tracer.stderr.read().decode())
         while "[uprobes]" not in open(f"/proc/{spins.pid}/maps").read():
             assert tracer.poll() is None, tracer.stderr.read()
@@ -97,11 +95,9 @@ def stacks_through_functions_whose_returns_somebody_else_probes():
     tracer = None
     try:
         runs.stdout.readline()
-        ready, told = os.pipe()
-        tracer = subprocess.Popen([RB, "trace", f"uretprobe:{program}:held", f"uretprobe:{program}:around", "--count", "-q", "-p",
-                                   str(runs.pid), "-o", "/dev/null", "--ready-fd", str(told)], pass_fds=(told,), stderr=subprocess.PIPE)
-        os.close(told)
-        if os.read(ready, 1) != b"\0":
+        tracer, is_ready = until_ready("trace", f"uretprobe:{program}:held", f"uretprobe:{program}:around", "--count", "-q", "-p",
+                                       str(runs.pid), "-o", "/dev/null", stderr=subprocess.PIPE)
+        if not is_ready:
             raise Skip(tracer.stderr.read().decode())
         while "[uprobes]" not in open(f"/proc/{runs.pid}/maps").read():
             assert tracer.poll() is None, tracer.stderr.read()

@@ -212,12 +212,8 @@ def a_workloads_own_output_and_status():
 
 @test
 def the_ready_descriptor_and_an_interrupt():
-    read_end, write_end = os.pipe()
-    p = subprocess.Popen([RB, "profile", "-f", "folded", "-o", path("int.folded"), "-p", str(os.getpid()), "--ready-fd", str(write_end)],
-                         pass_fds=[write_end], stderr=subprocess.PIPE)
-    os.close(write_end)
-    assert os.read(read_end, 1), "nothing came over the ready descriptor"
-    os.close(read_end)
+    p, is_ready = until_ready("profile", "-f", "folded", "-o", path("int.folded"), "-p", str(os.getpid()), stderr=subprocess.PIPE)
+    assert is_ready, "nothing came over the ready descriptor"
     end = time.process_time() + 0.5
     while time.process_time() < end:
         pass
@@ -247,7 +243,7 @@ def threads_children_and_short_lives():
 
 @test
 def an_exec_changes_the_names():
-    good("profile", "--freq", "997", "--json", "-o", path("exec.json"), "--", "sh", "-c", f"for i in 1 2 3 4 5 6; do {SPLIT} 0.05; done")
+    good("profile", "--freq", "997", "--json", "-o", path("exec.json"), "--", "sh", "-c", f"for i in 1 2 3 4 5 6; do {SPLIT} 0.3; done")
     objects = rows("exec.json")
     samples = [o for o in objects if o["type"] == "sample" and o["comm"] == "split"]
     pids = {o["pid"] for o in samples}
@@ -257,7 +253,7 @@ def an_exec_changes_the_names():
 
 @test
 def only_the_asked_process():
-    a, b = subprocess.Popen([SPLIT, "20"]), subprocess.Popen([FAMILY, "20"])
+    a, b = subprocess.Popen([SPLIT, "1000"]), subprocess.Popen([FAMILY, "1000"])
     try:
         good("profile", "--freq", "299", "-p", str(a.pid), "-d", "1", "--json", "-o", path("pid.json"))
         objects = rows("pid.json")
@@ -369,8 +365,7 @@ def the_ledger_on_stderr():
 
 @test
 def kill_9_leaves_nothing_behind():
-    p = subprocess.Popen([RB, "profile", "-o", "/dev/null", "-p", str(os.getpid())], stderr=subprocess.DEVNULL)
-    time.sleep(0.5)
+    p, _ = until_ready("profile", "-o", "/dev/null", "-p", str(os.getpid()), stderr=subprocess.DEVNULL)
     ours = held_by(p.pid)
     p.kill()
     p.wait()

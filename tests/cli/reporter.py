@@ -31,13 +31,9 @@ def custom(*args, **kw):
 class CustomRun:
     """rawbpf custom without a command, from when it is ready until it is interrupted."""
     def __init__(self, *args):
-        read_end, write_end = os.pipe()
-        self.p = subprocess.Popen([RB, "custom", *args, "--json", "-o", path("beside.json"), "--ready-fd", str(write_end)], pass_fds=[write_end],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        os.close(write_end)
-        ready = os.read(read_end, 1)
-        os.close(read_end)
-        if not ready:
+        self.p, is_ready = until_ready("custom", *args, "--json", "-o", path("beside.json"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       text=True)
+        if not is_ready:
             raise AssertionError(self.p.communicate()[1])
 
     def __enter__(self):

@@ -55,7 +55,7 @@ def calls_that_begin_another_program_say_so():
     for arguments in (["exit 0"], ["exit 0", "in a thread"]):
         r = good("trace", "-r", f"uprobe:{program}:leap", "--json", "--allow-unwind-risk", "--", program, *arguments)
         assert ledger_of([json.loads(line) for line in r.out.splitlines()])["degraded"] == {"began_another_program": 1}, r.out
-    p = subprocess.Popen([RB, "trace", "-r", f"uprobe:{program}:leap", "--json", "--allow-unwind-risk", "--", program,
+    p = subprocess.Popen([RB, "trace", "-r", f"uprobe:{program}:leap", "--json", "-q", "--allow-unwind-risk", "--", program,
                           "echo here >&2; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert p.stderr.readline() == b"here\n"
     p.send_signal(signal.SIGINT)

@@ -18,9 +18,9 @@ function main() {
 }
 function rest($depth) { $depth ? rest($depth - 1) : usleep(5000); }
 $asking = false;
-for ($turn = 0; $turn < 120; $turn++) {
+for ($turn = 0; $turn < 220; $turn++) {
     $asking = $turn > 0;
-    if ($turn == 0 || $turn > 60) main();
+    if ($turn == 0 || $turn > 160) main();
     rest(3);
 }
 '''
@@ -47,9 +47,9 @@ def rest(depth)
   depth == 0 ? sleep(0.005) : rest(depth - 1)
 end
 
-120.times do |turn|
+220.times do |turn|
   $asking = turn > 0
-  main if turn == 0 || turn > 60
+  main if turn == 0 || turn > 160
   rest(3)
 end
 '''
@@ -67,9 +67,9 @@ sub main {
 }
 sub rest { my $depth = shift; $depth ? rest($depth - 1) : select undef, undef, undef, 0.005 }
 $| = 1;
-for my $turn (0 .. 119) {
+for my $turn (0 .. 219) {
     $asking = $turn > 0;
-    main() if $turn == 0 || $turn > 60;
+    main() if $turn == 0 || $turn > 160;
     rest(3);
 }
 '''

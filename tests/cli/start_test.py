@@ -73,14 +73,15 @@ FAMILY = """
 extern "C" __attribute__((noinline)) long handle(long n) { volatile long sum = 0; while (n-- > 0) sum = sum + n; return sum; }
 static void work(double seconds, const char *name) {
     prctl(PR_SET_NAME, name);
+    prctl(PR_SET_PDEATHSIG, 9);
     timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    do { handle(20000); usleep(2000); clock_gettime(CLOCK_MONOTONIC, &now); }
+    do { handle(1000000); usleep(2000); clock_gettime(CLOCK_MONOTONIC, &now); }
     while (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9 < seconds);
     _exit(0);
 }
 int main() { // like a server's first process: all it does is to start others, some before and some later
-    if (fork() == 0) work(4, "early");
+    if (fork() == 0) work(60, "early");
     getchar();
     for (int i = 0; i < 10; ++i) { if (fork() == 0) work(0.2, "late"); usleep(100000); }
     while (wait(nullptr) > 0) {}
@@ -96,19 +97,14 @@ def family():
 def look_at_family(*args):
     """A tool looks at the first process, which starts more when the tool is ready. Returns what went to stderr."""
     program, parent = family()
-    ready, told = os.pipe()
     try:
-        tool = subprocess.Popen([RB, *[a.format(program=program, pid=parent.pid) for a in args], "--ready-fd", str(told)],
-                                pass_fds=(told,), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        os.close(told)
-        os.read(ready, 1)
+        tool, _ = until_ready(*[a.format(program=program, pid=parent.pid) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         parent.stdin.write(b"go\n")
         parent.stdin.flush()
         err = tool.communicate(timeout=30)[1]
         assert tool.returncode == 0, err
         return err
     finally:
-        os.close(ready)
         parent.kill()
         parent.wait()
 

@@ -98,13 +98,9 @@ class Tracing:
     """rawbpf usdt trace in the background, once it is attached."""
 
     def __init__(self, *args, prefix=()):
-        ready, told = os.pipe()
-        self.process = subprocess.Popen([*prefix, RB, "usdt", "trace", *args, "--ready-fd", str(told)], pass_fds=[told],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        os.close(told)
-        if not os.read(ready, 1):
+        self.process, is_ready = until_ready("usdt", "trace", *args, through=prefix, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if not is_ready:
             raise AssertionError(self.process.communicate(timeout=30)[1])
-        os.close(ready)
 
     def end(self, number=signal.SIGINT):
         self.process.send_signal(number)

@@ -49,7 +49,7 @@ def top_is_a_table_of_each_interval():
     needs_root()
     name = f"idle_{os.getpid() % 10000}"
     with Attached(COUNT % {"name": name, "section": "raw_tp/sched_process_exec", "value": 0}) as _:
-        out = good("top", "-d", "0.3", "--every", "0.1", "--all").out
+        out = good("top", "-d", "1.2", "--every", "0.4", "--all").out
         heads = re.findall(r"^(\d+) of (\d+) programs? ran in ([\d.]+) s, ([\d.]+) % of a CPU$", out, re.M)
         assert 2 <= len(heads) <= 4, out
         assert re.search(rf"^ *ID +TYPE +NAME +RUNS/S +CPU +MEAN +WORST +RUNS +SINCE +HELD BY\n", out, re.M), out
@@ -63,7 +63,7 @@ def top_redraws_a_terminal_and_gives_it_back():
     needs_root()
     if not shutil.which("script"):
         raise Skip("needs script")
-    r = run("script", "-qec", f"stty rows 10 cols 60; {RB} top -d 0.3 --every 0.1 --all", "/dev/null", binary=None, env={**os.environ, "TERM": "xterm"})
+    r = run("script", "-qec", f"stty rows 10 cols 60; {RB} top -d 1.2 --every 0.4 --all", "/dev/null", binary=None, env={**os.environ, "TERM": "xterm"})
     assert r.code == 0, r.out
     assert r.out.count("\x1b[?1049h") == r.out.count("\x1b[?1049l") == 1 and r.out.count("\x1b[H") >= 2, repr(r.out)
     assert all(len(re.sub(r"\x1b\[[?\d]*[a-zA-Z]", "", line)) < 60 for line in re.split(r"\r*\n", r.out)), repr(r.out)

@@ -167,13 +167,10 @@ def trace_ends_well_at_ctrl_c():
     target = subprocess.Popen([program, "on"])
     try:
         for extra in (["-f", "chrome", "-r"], ["--json"], ["-f", "folded"], ["--count"]):
-            ready, told = os.pipe()
-            p = subprocess.Popen([RB, "trace", f"uprobe:{program}:leaf", "-p", str(target.pid), "--ready-fd", str(told), *extra],
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=(told,))
-            os.close(told)
-            assert os.read(ready, 1) == b"\0", p.communicate(timeout=20)
-            os.close(ready)
-            time.sleep(0.2)
+            p, is_ready = until_ready("trace", f"uprobe:{program}:leaf", "-p", str(target.pid), *extra, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True)
+            assert is_ready, p.communicate(timeout=20)
+            let_run(target.pid, 0.02)
             p.send_signal(signal.SIGINT)
             out, err = p.communicate(timeout=20)
             assert p.returncode == 0 and "fired" in err, (extra, p.returncode, err)
@@ -192,10 +189,9 @@ def trace_ends_well_at_ctrl_c():
 def trace_ends_with_the_process_it_is_about():
     program = traced()
     target = subprocess.Popen([program, "on"])
-    p = subprocess.Popen([RB, "trace", f"uprobe:{program}:leaf", "-p", str(target.pid), "--count"], stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
+    p, _ = until_ready("trace", f"uprobe:{program}:leaf", "-p", str(target.pid), "--count", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        time.sleep(0.5)
+        let_run(target.pid, 0.02)
         target.kill()
         target.wait()
         out, err = p.communicate(timeout=20)

@@ -64,9 +64,8 @@ def usdt_trace_raises_semaphores_and_drops_them_however_it_ends():
                     third.end()
                 one.wait_for(1)
                 later.wait_for(1)
-            with Tracing("-p", str(one.pid), ":ticker:tick", "--json", "-o", path("ticks.4")) as alone:
-                time.sleep(0.1)
-                alone.end()
+            with Tracing("-p", str(one.pid), ":ticker:tick", "-n", "20", "--json", "-o", path("ticks.4")) as alone:
+                alone.ended()
             one.wait_for(1)
             r = first.end()
             assert r.code == 0, r.err
@@ -86,10 +85,9 @@ def usdt_trace_raises_semaphores_and_drops_them_however_it_ends():
 def usdt_trace_of_one_process():
     needs_usdt_tracing()
     with Ticking() as one, Ticking():
-        with Tracing("-p", str(one.pid), ":ticker:tick", "--json") as tracing:
+        with Tracing("-p", str(one.pid), ":ticker:tick", "-n", "20", "--json") as tracing:
             one.wait_for(1)
-            time.sleep(0.1)
-            r = tracing.end()
+            r = tracing.ended()
         seen = [json.loads(line) for line in r.out.splitlines()]
         assert {o["pid"] for o in seen if o["type"] == "call"} == {one.pid} and ledger_of(seen)["shown"] > 5, seen[-1]
         # Its libraries: libstdc++ has probes, though nothing is thrown here.

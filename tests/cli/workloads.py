@@ -22,15 +22,17 @@ int main(int c, char **v) { workload(c > 1 ? atof(v[1]) : 3); }
 
 
 SOURCE_FAMILY = r"""
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 volatile unsigned long sink;
-#define BUSY(ms) do { auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms); \
-  while (std::chrono::steady_clock::now() < end) { for (int i = 0; i < 20000; ++i) sink = sink * 3 + i; close(dup(0)); } } while (0)
+// Of the thread's processor time.
+static long spent_ms() { timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000 + t.tv_nsec / 1000000; }
+#define BUSY(ms) do { const long end = spent_ms() + ms; \
+  while (spent_ms() < end) { for (int i = 0; i < 20000; ++i) sink = sink * 3 + i; close(dup(0)); } } while (0)
 __attribute__((noinline)) void in_thread(int ms) { BUSY(ms); asm volatile(""); }
 __attribute__((noinline)) void in_child(int ms) { BUSY(ms); asm volatile(""); }
 namespace shape { template <class T> struct Area { __attribute__((noinline)) T compute(T ms) { BUSY(ms); return ms; } }; }

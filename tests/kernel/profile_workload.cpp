@@ -80,15 +80,8 @@ Clock::time_point in(int milliseconds) { return Clock::now() + std::chrono::mill
     asm volatile("");
 }
 
-[[gnu::noinline]] void burst_body(int milliseconds) {
-    HAVE_A_FRAME;
-    for (const auto end = in(milliseconds); Clock::now() < end;) hot_a(10000);
-    asm volatile("");
-}
-
 /// Works for so many microseconds of CPU time of the thread, however long that takes.
-[[gnu::noinline]] void crumb_body(long microseconds) {
-    HAVE_A_FRAME;
+void spend(long microseconds) {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     const long end = now.tv_sec * 1000000 + now.tv_nsec / 1000 + microseconds;
@@ -96,6 +89,17 @@ Clock::time_point in(int milliseconds) { return Clock::now() + std::chrono::mill
         hot_a(10000);
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     } while (now.tv_sec * 1000000 + now.tv_nsec / 1000 < end);
+}
+
+[[gnu::noinline]] void burst_body(int milliseconds) {
+    HAVE_A_FRAME;
+    spend(1000L * milliseconds);
+    asm volatile("");
+}
+
+[[gnu::noinline]] void crumb_body(long microseconds) {
+    HAVE_A_FRAME;
+    spend(microseconds);
     asm volatile("");
 }
 

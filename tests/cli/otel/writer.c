@@ -7,8 +7,9 @@
  *   writer waits SECONDS    one thread, which sleeps 30 ms with http_route /a, then 10 ms with /b
  *   writer late SECONDS     a key more, and another service.name, after half of the time
  *   writer execs SECONDS    http_route /a, and then another program, a shell that counts
- *   writer calls SECONDS    two threads, which work on a request after the other, with ids as torn has them: handle(id), in it the
- *                           system call getpriority(0, id's last 22 bits), and compiled with -DPROBES the USDT probe otel:handle
+ *   writer calls SECONDS    two threads, which work on a request after the other (1,500 each at least, however slow the machine is),
+ *                           with ids as torn has them: handle(id), in it the system call getpriority(0, id's last 22 bits), and
+ *                           compiled with -DPROBES the USDT probe otel:handle
  *
  * Environment: OTEL_LIBRARY: opens the variable's library by dlopen; OTEL_ANONYMOUS: no memfd. Prints "ready". */
 #define _GNU_SOURCE
@@ -179,7 +180,8 @@ __attribute__((noinline)) long handle(uint64_t id) {
 static void *calls(void *number) {
     struct record record = {.size = 0};
     attach(&record);
-    for (uint64_t id = 1 + (uint64_t)(intptr_t)number; now_ns(CLOCK_MONOTONIC) < until_ns; usleep(500)) {
+    uint64_t id = 1 + (uint64_t)(intptr_t)number;
+    for (int done = 0; done < 1500 || now_ns(CLOCK_MONOTONIC) < until_ns; ++done, usleep(500)) {
         id = id * 6364136223846793005u + 1442695040888963407u;
         record.valid = 0;
         atomic_signal_fence(memory_order_seq_cst);
