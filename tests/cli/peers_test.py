@@ -34,6 +34,7 @@ class Watched:
     def __init__(self, *args, env=None, name="peers", folder=None, through=()):
         self.folder = folder  # of what it may write besides
         self.most = 0
+        self.waits = {}  # of each thread, as waited() saw it last
         self.files = [path(f"{name}.out"), path(f"{name}.err"), path(f"{name}.file")]
         for file in self.files:
             open(file, "w").close()
@@ -92,14 +93,13 @@ class Watched:
 
     def waited(self):
         """How many seconds its threads were ready to run and had no CPU: a busy machine's, not its own."""
-        out = 0
         for task in glob.glob(f"/proc/{self.p.pid}/task/*/schedstat"):
             try:
                 with open(task, encoding="ascii") as f:
-                    out += int(f.read().split()[1]) / 1e9
+                    self.waits[task] = int(f.read().split()[1]) / 1e9
             except (OSError, IndexError):
                 pass
-        return out
+        return sum(self.waits.values())  # also of threads that have ended
 
     def held(self):
         """The most bytes that it has held. Not the ru_maxrss of wait4(): that counts what we held when we started it, too."""

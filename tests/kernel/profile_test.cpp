@@ -228,7 +228,7 @@ TEST_CASE("profile: threads of the workload are profiled, and end where threads 
 }
 
 TEST_CASE("profile: by process, children that it forks are filtered and counted") {
-    auto child = sys::Child::spawn(test::workload("forks", 3000));
+    auto child = sys::Child::spawn(test::workload("forks", 20000));
     REQUIRE(child);
     REQUIRE(child->start());
     usleep(800000); // both are at work, sanitized ones on a busy machine too
@@ -364,7 +364,7 @@ TEST_CASE("profile: CPUs, duration, a stop from outside, the byte that says read
     ProfileOptions options;
     options.frequency = 499;
     options.cpus = {0};
-    options.duration_s = 0.3;
+    options.duration_s = 1;
     options.idle = true;
     Keep sink;
     int ready[2];
@@ -373,8 +373,8 @@ TEST_CASE("profile: CPUs, duration, a stop from outside, the byte that says read
     PROFILE(outcome, options, sink);
     char byte;
     CHECK(read(ready[0], &byte, 1) == 1);
-    CHECK(outcome.elapsed_ns >= 300'000'000); // how much more depends on the machine: its functions are named within it
-    CHECK(outcome.ledger.fired > 50);         // with --idle also on an idle machine
+    CHECK(outcome.elapsed_ns >= 1'000'000'000); // how much more depends on the machine: its functions are named within it
+    CHECK(outcome.ledger.fired > 50);           // with --idle also on an idle machine
     CHECK(outcome.ledger.filtered == 0);
     for (const CountedSample &sample : sink.all) CHECK(sample.sample.cpu == 0);
     CHECK(outcome.ledger.adds_up());

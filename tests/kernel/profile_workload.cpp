@@ -4,6 +4,7 @@
 #include "tests/kernel/profile_workload.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -241,6 +242,7 @@ void again(const char *request) {
         syscall(SYS_exit, 0); // of the thread; pthread_exit would unwind what called this constructor
     } else if (what == "forks") {
         const pid_t child = fork();
+        if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
         worker_body(milliseconds);
         if (child == 0) _exit(0);
         waitpid(child, nullptr, 0);
