@@ -177,3 +177,28 @@ def event_labels_of_a_process_that_runs():
     finally:
         p.kill()
         p.wait()
+
+
+@test
+def event_labels_of_a_process_that_has_ended():
+    """What it did last is shown after its end, where rawbpf comes late: all of it has labels, as what came before."""
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    for name in PLACES:
+        what, said, mask = place(name)
+        target = subprocess.Popen([caller(), "calls", "3"], stdout=subprocess.PIPE)
+        target.stdout.readline()
+        tool, is_ready = until_ready(*what, "-q", "--json", *KEYS, "-p", str(target.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            if not is_ready:
+                raise Skip(tool.stderr.read().decode().strip())
+            target.wait(timeout=60)  # nobody reads meanwhile; more events wait than are shown between two looks at the process
+            time.sleep(0.2)  # until it is looked at again
+            out, err = tool.communicate(timeout=60)
+        finally:
+            target.kill()
+            target.wait()
+            tool.kill()
+        assert tool.returncode == 0, err
+        events = [o for o in map(json.loads, out.splitlines()) if o["type"] in ("call", "trace")]
+        assert len(assert_own(events, said, mask)) == len(events) > 600, (name, len(events), [o for o in events if "labels" not in o][:1])
