@@ -97,7 +97,7 @@ def debug_files_from_a_server():
         return r, time.monotonic() - start
 
     try:
-        assert "area" not in good("report", path("draw.rec"), "-f", "folded", env=dict(os.environ, DEBUGINFOD_URLS="")).out
+        assert "area(long)" not in good("report", path("draw.rec"), "-f", "folded", env=dict(os.environ, DEBUGINFOD_URLS="")).out
         r, _ = asked(port)  # symbols: the variable is enough
         assert re.search(r"area\(long\) \d+$", r.out, re.M), (r.out, r.err)
         r, _ = asked(port, "--inline")
@@ -107,10 +107,10 @@ def debug_files_from_a_server():
         shutil.copy(os.path.join(folder, "debuginfo"), path("right"))
         subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", path("right"), os.path.join(folder, "debuginfo")], check=True)
         r, _ = asked(port, "--inline")
-        assert "area" not in r.out and "none at DEBUGINFOD_URLS" in r.err, (r.out, r.err)
+        assert "area(long)" not in r.out and "none at DEBUGINFOD_URLS" in r.err, (r.out, r.err)
         os.unlink(os.path.join(folder, "debuginfo"))  # 404
         r, _ = asked(port, "--inline")
-        assert "area" not in r.out and "none at DEBUGINFOD_URLS" in r.err and "not asked again" not in r.err, (r.out, r.err)
+        assert "area(long)" not in r.out and "none at DEBUGINFOD_URLS" in r.err and "not asked again" not in r.err, (r.out, r.err)
         # Nobody there; somebody who says nothing: once, and bounded.
         r, took = asked(closed_port, "--inline")
         assert r.err.count("not asked again") == 1 and took < 20, (took, r.err)
