@@ -6,8 +6,8 @@
 //      send                          "1" NUL "jcmd" NUL "Compiler.perfmap" NUL NUL NUL
 //      read to the end               "0\n" and an answer; another number: it didn't work, and why
 //
-// Whether somebody listens is what connect() says. A socket's file tells less: it is there before listen() is called, and after
-// the end of a virtual machine that had the same number.
+// Whether somebody listens is what connect() says. A socket's file tells less: it may be left by one that was killed and had the
+// same number (a new one removes it at its start, if it may, and if attaching isn't disabled).
 //
 // All paths are the process's own, below /proc/PID/root. SIGQUIT ends whoever doesn't handle it, so it is sent only to a process
 // that has mapped libjvm.so and catches that signal.
@@ -79,8 +79,10 @@ Result<Fd> connect_to(const std::string &folder, const std::string &file) {
     return sys::begin_connect(address);
 }
 
-/// Of an error of connect(): there is no file, or nobody listens there, or too many others wait to be accepted.
-bool may_listen_later(const Error &error) { return error.os == ENOENT || error.os == ECONNREFUSED || error.os == EAGAIN; }
+/// Of an error of connect(): there is no file, or nobody listens there.
+bool nobody_listens(const Error &error) { return error.os == ENOENT || error.os == ECONNREFUSED; }
+/// The same, or too many others wait to be accepted.
+bool is_for_later(const Error &error) { return nobody_listens(error) || error.os == EAGAIN; }
 
 /// Connected; the virtual machine is asked to listen if it doesn't.
 Result<Fd> connect_to_jvm(uint32_t pid, uint64_t until_ns) {
@@ -90,19 +92,21 @@ Result<Fd> connect_to_jvm(uint32_t pid, uint64_t until_ns) {
     const int inside = symbols::pid_inside(static_cast<int>(pid));
     const std::string listener = format("/.java_pid{}", inside), request = format("/.attach_pid{}", inside);
     Result<Fd> socket = connect_to(folder, listener);
-    if (socket || !may_listen_later(socket.error())) return socket;
-    const auto asked = sys::open_under(folder, request, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW);
-    if (!asked && asked.error().os != EEXIST) return Unexpected(asked.error());
-    const Result<void> sent = sys::send_signal(static_cast<int>(pid), SIGQUIT);
+    Result<void> asked;
+    if (!socket && nobody_listens(socket.error())) { // one that listens would print all threads' stacks at SIGQUIT
+        const auto made = sys::open_under(folder, request, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW);
+        if (!made && made.error().os != EEXIST) return Unexpected(made.error());
+        asked = sys::send_signal(static_cast<int>(pid), SIGQUIT);
+    }
     bool there = true;
-    while (sent && there && !socket && may_listen_later(socket.error()) && sys::monotonic_ns() < until_ns) {
+    while (asked && there && !socket && is_for_later(socket.error()) && sys::monotonic_ns() < until_ns) {
         pause(kStepNs);
         there = sys::exists(root);
         socket = connect_to(folder, listener);
     }
     (void)sys::remove_file(folder + request); // the virtual machine does it, too
-    TRY(sent);
-    if (socket || !may_listen_later(socket.error())) return socket;
+    TRY(asked);
+    if (socket || !is_for_later(socket.error())) return socket;
     if (!there) return fail(Errc::not_found, "the Java virtual machine ended before it listened");
     return fail(Errc::unsupported, "the Java virtual machine doesn't listen: was it started with -XX:+DisableAttachMechanism?");
 }

@@ -32,8 +32,8 @@ constexpr uint64_t kReadAgainNs = 1'000'000'000;
 constexpr size_t kMostWarnings = 20;
 constexpr size_t kMostJits = 64;                // processes whose compiled code is known
 constexpr uint64_t kAskAgainNs = 1'000'000'000; // a Java virtual machine, which takes some hundredths of a second
-constexpr uint64_t kAskSilentAgainNs =
-    60'000'000'000; // one that didn't answer, which takes two seconds in which no sample is read
+// One that didn't answer: asking takes up to two seconds, in which nothing else is done. The wait doubles.
+constexpr uint64_t kFirstSilenceNs = 4'000'000'000, kLastSilenceNs = 64'000'000'000;
 
 } // namespace
 
@@ -108,12 +108,18 @@ bool LiveSymbols::open_jit(const std::vector<uint32_t> &pids, const symbols::Reg
 }
 
 bool LiveSymbols::ask(uint32_t pid) {
-    const auto silent = silent_ns_.find(pid);
-    if (silent != silent_ns_.end() && sys::monotonic_ns() - silent->second < kAskSilentAgainNs) return false;
+    const auto before = silent_.find(pid);
+    if (before != silent_.end() && sys::monotonic_ns() < before->second.until_ns) return false;
     if (!is_jvm(pid)) return false;
     const auto asked = ask_for_perf_map(pid);
-    if (asked) return true;
-    silent_ns_[pid] = sys::monotonic_ns();
+    if (asked || asked.error().kind == Errc::not_found) {
+        silent_.erase(pid);
+        if (asked) return true;
+    } else {
+        Silence &its = silent_[pid];
+        its.length_ns = std::clamp(2 * its.length_ns, kFirstSilenceNs, kLastSilenceNs);
+        its.until_ns = sys::monotonic_ns() + its.length_ns;
+    }
     missed(format("process {}: its compiled code has no names", pid), asked.error());
     return false;
 }

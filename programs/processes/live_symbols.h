@@ -91,6 +91,9 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         symbols::JitDump dump;
         [[nodiscard]] const symbols::CompiledCode &code() const { return is_dump ? dump.code() : map.code(); }
     };
+    struct Silence {
+        uint64_t until_ns = 0, length_ns = 0;
+    };
     /// nullptr: the process tells nothing of its code.
     [[nodiscard]] Jit *teller(uint32_t pid);
     bool open_jit(const std::vector<uint32_t> &pids, const symbols::Region *dump);
@@ -109,9 +112,9 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     const JsFunctions *js_ = nullptr;
     std::optional<uint32_t> owner_;
     bool ask_jvms_ = false;
-    std::unordered_map<uint32_t, Table> tables_;       // by module
-    std::unordered_map<uint32_t, Jit> jits_;           // by pid
-    std::unordered_map<uint32_t, uint64_t> silent_ns_; // by pid: when a Java virtual machine was asked in vain
+    std::unordered_map<uint32_t, Table> tables_;   // by module
+    std::unordered_map<uint32_t, Jit> jits_;       // by pid
+    std::unordered_map<uint32_t, Silence> silent_; // by pid: Java virtual machines that were asked in vain
     size_t held_ = 0;
     bool kernel_warned_ = false, unread_ = false;
     std::vector<std::string> warnings_;

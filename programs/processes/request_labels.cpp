@@ -28,7 +28,7 @@ constexpr uint64_t kRefreshNs = 5'000'000;                                 // be
 constexpr size_t kMostProcesses = 4096, kMostSentences = 16;
 constexpr uint64_t kManySamples = 100; // of which some are a goroutine's
 
-/// One that has ended has none; a zombie has an empty list.
+/// One that has ended has none; a zombie has an empty list, and so has one whose first thread has ended.
 bool has_memory(uint32_t pid) {
     const auto maps = sys::read_file(format("/proc/{}/maps", pid));
     return maps ? !maps->empty() : maps.error().kind != Errc::not_found;
@@ -135,7 +135,6 @@ void RequestLabels::look(uint32_t pid, Process &process, uint64_t now_ns) {
 void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) {
     process.looked_ns = now_ns;
     process.next_ns = now_ns + kLookNs;
-    process.ended = false;
     sys::Because why("has the process changed its OpenTelemetry context?");
     auto pages = languages::ProcessPages::open(pid);
     const uint64_t address = process.context->address;
@@ -144,8 +143,7 @@ void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) 
     auto context = published ? read_context(*pages, address) : Unexpected(published.error());
     if (context) return take(pid, process, {address, std::move(*context)}, now_ns);
     if (context.error().kind == Errc::busy) return;
-    process.ended = !has_memory(pid);
-    if (process.ended) return; // its last events come later than its end
+    if (!has_memory(pid)) return; // its last events come later than its end
     process.context.reset();
     process.why.clear();
     process.wait_ns = 0;
@@ -239,7 +237,7 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
             TRY(forget(pid, process));
         }
         const bool due = now_ns >= process.next_ns, idle = now_ns >= process.next_ns + kMostWaitNs;
-        if (idle && !process.sampled && (!process.context || process.ended)) {
+        if (idle && !process.sampled && (!process.context || !has_memory(pid))) {
             TRY(forget(pid, process));
             if (!process.why.empty()) add_once(unread_, missing(pid, process));
             at = processes_.erase(at);

@@ -60,7 +60,6 @@ class RequestLabels {
         bool sampled = true;                  ///< since it was last looked at
         bool placed = false;                  ///< in the map
         bool of_go = false;                   ///< and there with its goroutines
-        bool ended = false;                   ///< its context is what it had last
         uint64_t samples = 0, goroutines = 0; ///< since then; those that had one
         uint64_t since_ns = 0;                ///< of the context, or of its goroutines
         uint64_t looked_ns = 0;               ///< at the context

@@ -145,7 +145,7 @@ wait_for(sys.argv[1] + ".fill")
 for i in range(60000): os.getpriority(0, 0)
 for function in functions: function()
 open(sys.argv[1] + ".filled", "w").close()
-which, pause = 1, 0.02 # fewer than even a machine that has much else to do reads
+which, pause = 1, 0.02 # seldom enough that a busy machine's reader keeps up
 wait_for(sys.argv[1] + ".again")
 which = 2
 for i, function in enumerate(functions, 1):

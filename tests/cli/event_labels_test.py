@@ -174,6 +174,9 @@ def event_labels_of_a_process_that_runs():
             events_of(*what, "-q", "--json", "-o", path("e.json"), *KEYS, "-d", "1", "-p", str(p.pid))
             events = [o for o in rows("e.json") if o["type"] == "call"]
             assert len(assert_own(events, said, mask)) == len(events), [o for o in events if "labels" not in o][:2]
+            # Counted in the kernel they have them, too.
+            counts = folded_stacks(events_of(*what, "-q", "--stack", "-f", "folded", "--label", "service.name", "-d", "1", "-p", str(p.pid)).out)
+            assert sum(counts.values()) > 300 and all(stack.startswith("service.name=shop;") for stack in counts), counts
     finally:
         p.kill()
         p.wait()
@@ -186,13 +189,15 @@ def event_labels_of_a_process_that_has_ended():
         raise Skip("this build writes no JSON")
     for name in PLACES:
         what, said, mask = place(name)
-        target = subprocess.Popen([caller(), "calls", "3"], stdout=subprocess.PIPE)
+        target = subprocess.Popen([caller(), "calls", "1000"], stdout=subprocess.PIPE)
         target.stdout.readline()
         tool, is_ready = until_ready(*what, "-q", "--json", *KEYS, "-p", str(target.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             if not is_ready:
                 raise Skip(tool.stderr.read().decode().strip())
-            target.wait(timeout=60)  # nobody reads meanwhile; more events wait than are shown between two looks at the process
+            time.sleep(3)  # nobody reads meanwhile; more events wait than are shown between two looks at the process
+            target.kill()
+            target.wait()
             time.sleep(0.2)  # until it is looked at again
             out, err = tool.communicate(timeout=60)
         finally:

@@ -177,6 +177,7 @@ def go_labels_in_json_pprof_and_recordings():
     numbers = set(re.findall(r"^goroutine (\d+)$", r.out, re.M))
     samples = [o for o in rows("l.json") if o["type"] == "sample"]
     labelled = [o["labels"] for o in samples if "labels" in o]
+    assert_stay(samples, kinds=("main.work_a", "main.work_b"))
     assert len(numbers) == 2 and len(labelled) > 60, (numbers, len(labelled))
     for labels in labelled:
         if "http_route" not in labels:

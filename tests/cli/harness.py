@@ -194,5 +194,17 @@ def let_run(pid, seconds):
         time.sleep(0.02)
 
 
+def let_sleep(pid, times):
+    """Waits until a process's first thread has slept so many times more: for one that does something, sleeps, and so on."""
+    def had():
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.M)[1])
+
+    before, end = had(), time.monotonic() + 20
+    while had() < before + times:
+        assert time.monotonic() < end, f"process {pid} slept {had() - before} of {times} times"
+        time.sleep(0.01)
+
+
 def has_json():
     return run("profile", "--json", "-d", "0.05", "-o", "/dev/null", "--", "true").code == 0

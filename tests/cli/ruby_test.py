@@ -162,7 +162,7 @@ def compiled_ruby_is_walked_where_frame_pointers_would_skip_a_frame():
     script, out = path("skips.rb"), path("skips.json")
     with open(script, "w", encoding="utf-8") as file:
         file.write(COMPILED.split("e = ")[0].replace("  x\nend", "  Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)\nend") +
-                   "\n2000.times { |i| sleep 0.02 if i < 60; Outer.new.run(100) }\n")  # the first are for learning, of which 32 show the frames' form
+                   "\n2000.times { |i| sleep 0.02 if i < 60; Outer.new.run(100) }\n")  # slow at first, so that the form of the frames is learnt while few calls have passed
     r = learnt(run("trace", "syscall:clock_gettime", "--stack", "-f", "json", "-o", out, "--", "ruby", "--yjit", script))
     lines = rows("skips.json")
     ledger = next(line for line in lines if line["type"] == "ledger")["languages"]

@@ -170,7 +170,7 @@ def trace_ends_well_at_ctrl_c():
             p, is_ready = until_ready("trace", f"uprobe:{program}:leaf", "-p", str(target.pid), *extra, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True)
             assert is_ready, p.communicate(timeout=20)
-            let_run(target.pid, 0.02)
+            let_sleep(target.pid, 50)
             p.send_signal(signal.SIGINT)
             out, err = p.communicate(timeout=20)
             assert p.returncode == 0 and "fired" in err, (extra, p.returncode, err)
@@ -191,7 +191,7 @@ def trace_ends_with_the_process_it_is_about():
     target = subprocess.Popen([program, "on"])
     p, _ = until_ready("trace", f"uprobe:{program}:leaf", "-p", str(target.pid), "--count", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        let_run(target.pid, 0.02)
+        let_sleep(target.pid, 50)
         target.kill()
         target.wait()
         out, err = p.communicate(timeout=20)

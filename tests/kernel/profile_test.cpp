@@ -172,7 +172,7 @@ TEST_CASE("profile: many that work for a moment each are seen as often as one th
     options.frequency = 199;
     Keep children;
     PROFILE(outcome, options, children);
-    CHECK(children.in("crumb_body") > 24); // perf's own inheritance shows none of them
+    CHECK(children.in("crumb_body") > 40); // where the clock gives a third of its ticks; perf's own inheritance shows none
     CHECK(children.in("crumb_body") < ticks(outcome));
     CHECK(outcome.ledger.adds_up());
     CHECK(test::lost(outcome) == 0);
