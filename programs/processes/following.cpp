@@ -95,8 +95,10 @@ uint64_t Following::in_flight_ns(uint64_t now_ns) const {
     return now_ns < hurry_until_ns_ ? 0 : unwinds() ? kFreshNs : kInFlightNs;
 }
 
-void Following::gather() {
-    if (watching_) events_.gather();
+uint64_t Following::gather() {
+    if (!watching_) return sys::monotonic_ns();
+    events_.gather();
+    return events_.gathered_ns();
 }
 
 void Following::apply(uint64_t t_ns) {
@@ -110,17 +112,18 @@ void Following::apply(uint64_t t_ns) {
     events_.apply(t_ns, table_);
 }
 
-void Following::apply_news() {
+void Following::apply_news(uint64_t until_ns) {
     if (!watching_) return;
-    const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);
-    const uint64_t until = behind_ns_ == 0 ? now : std::min(now, behind_ns_);
-    if (until <= fresh) return;
-    changes_ += events_.due(until - fresh);
-    events_.apply(until - fresh, table_);
+    const uint64_t fresh = in_flight_ns(until_ns);
+    if (behind_ns_ != 0) until_ns = std::min(until_ns, behind_ns_);
+    if (until_ns <= fresh) return;
+    changes_ += events_.due(until_ns - fresh);
+    events_.apply(until_ns - fresh, table_);
 }
 
-Result<bool> Following::settle() {
-    apply_news();
+Result<bool> Following::settle(uint64_t until_ns) {
+    apply_news(until_ns);
+    read_ns_ = behind_ns_ == 0 ? until_ns : std::min(until_ns, behind_ns_);
     return unwinding_.update(sys::monotonic_ns());
 }
 
@@ -137,7 +140,7 @@ Result<void> Following::end_tick() {
     const uint64_t now = ticked_ns_ = sys::monotonic_ns();
     if (now > hurry_until_ns_) urgent_.reset();
     scripts_.look(now);
-    TRY(labels_.tick(now));
+    TRY(labels_.tick(now, read_ns_));
     if (now < swept_ns_ + kSweepNs) return {};
     table_.sweep();
     swept_ns_ = now;

@@ -89,9 +89,9 @@ class Following {
     template <class Read> [[nodiscard]] Result<void> tick(Read &&read) {
         TRY(pace());
         for (int round = 0; round < kRounds; ++round) {
-            gather();
+            const uint64_t until_ns = gather();
             read();
-            if (TRY(settle())) break;
+            if (TRY(settle(until_ns))) break;
         }
         return end_tick();
     }
@@ -100,9 +100,9 @@ class Following {
     }
     /// The same without tables: for what is left to read when no program runs any more.
     template <class Read> void read_rest(Read &&read) {
-        gather();
+        const uint64_t until_ns = gather();
         read();
-        apply_news();
+        apply_news(until_ns);
     }
 
     /// Records from that time on haven't been read yet: news that came after it waits for them, lest they are taken for what
@@ -161,9 +161,12 @@ class Following {
     static constexpr int kRounds = 8; // of making tables, before anything else is done
     [[nodiscard]] Result<void> open(int workload, bool at_once);
     [[nodiscard]] Result<void> pace();
-    void gather();
-    void apply_news();
-    [[nodiscard]] Result<bool> settle();
+    /// Up to when all news was taken.
+    uint64_t gather();
+    /// What happened up to then, unless records from before that wait. Not what apply() has gathered since: records of that time
+    /// may wait in the ring.
+    void apply_news(uint64_t until_ns);
+    [[nodiscard]] Result<bool> settle(uint64_t until_ns);
     [[nodiscard]] Result<void> end_tick();
     [[nodiscard]] uint64_t in_flight_ns(uint64_t now_ns) const;
 
@@ -178,6 +181,7 @@ class Following {
     ProcessEvents events_;
     bool watching_ = false, copies_ = false;
     bool chooses_ = false;
+    uint64_t read_ns_ = 0; // records from before that have been read
     uint64_t changes_ = 0, behind_ns_ = 0, hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
     std::optional<sys::RealtimePriority> urgent_; // in a command's first steps
     Fd pause_;                                    // an epoll set with nothing in it: to wait a moment

@@ -78,6 +78,11 @@ bool Backlog::place(Bytes record, uint64_t most) {
     return true;
 }
 
+bool Backlog::peek(Bytes &record) const {
+    record = {};
+    return !chunks_.empty() && chunks_.front().peek(record);
+}
+
 Backlog::Chunk Backlog::take() {
     if (chunks_.empty()) return {};
     Chunk first = std::move(chunks_.front());

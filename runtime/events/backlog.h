@@ -53,6 +53,8 @@ class Backlog {
     bool push(Bytes record);
     /// For one that push() has just refused, and that others need: also beyond the bound. True: it isn't counted any more.
     bool push_needed(Bytes record);
+    /// The oldest record; it stays. The bytes are good until its chunk is given back. Empty and false: there is none.
+    [[nodiscard]] bool peek(Bytes &record) const;
     /// Takes the oldest chunk out; one without memory where there is none. To be given back.
     [[nodiscard]] Chunk take();
     void give_back(Chunk chunk);

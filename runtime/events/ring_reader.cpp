@@ -107,7 +107,12 @@ bool RingReader::refill(Lane &lane) {
     return true;
 }
 
-bool RingReader::peek(Bytes &record, size_t ring) const { return lanes_[ring].reading.peek(record); }
+bool RingReader::peek(Bytes &record, size_t ring) const {
+    const Lane &lane = lanes_[ring];
+    if (lane.reading.peek(record)) return true;
+    sys::Locked here(lock_); // at the end of a chunk the next record is the first one of the next
+    return lane.backlog.peek(record);
+}
 
 uint64_t RingReader::waiting() const {
     sys::Locked here(lock_);

@@ -45,7 +45,8 @@ class RingReader {
     /// Calls `handle(Bytes record)` for the records that are there now, at most `limit`, and returns how many it was. The bytes
     /// are good until the handler returns. A handler that returns bool stops by returning false.
     template <class Handler> size_t read(Handler &&handle, size_t limit = SIZE_MAX, size_t ring = 0);
-    /// The record that read() would begin with, if one is in the backlog; it stays. The bytes are good until the next read().
+    /// The record that read() would begin with, if one is in the backlog (behind()); it stays. The bytes are good until the next
+    /// read().
     [[nodiscard]] bool peek(Bytes &record, size_t ring = 0) const;
     /// Whether records lie in the backlog.
     [[nodiscard]] bool behind() const { return waiting() != 0; }

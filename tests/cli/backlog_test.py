@@ -2,6 +2,7 @@
 import glob
 import re
 import signal
+import threading
 import time
 
 from harness import *
@@ -116,6 +117,41 @@ def custom_has_all_of_a_burst():
     program = burst()
     r = good("custom", f"{program}:leaf", "--arg", "0", "-f", "folded", "-o", path("burst.folded"), "--", program, "150000")
     assert re.search(r"shown +150,000", r.err) and re.search(r"lost +0 ", r.err), r.err
+
+
+REPLACED = r"""
+#include <unistd.h>
+extern "C" __attribute__((noinline)) void leaf(int n) { asm volatile("" : : "r"(__builtin_frame_address(0))); asm volatile("" : : "r"(n)); }
+extern "C" __attribute__((noinline)) void deep(int depth) {
+  if (depth) deep(depth - 1); else for (int i = 0; i < 20000; ++i) leaf(i);
+  asm volatile("" : : "r"(__builtin_frame_address(0)));
+}
+int main() {
+  deep(12); // an event with 18 frames has 256 bytes: then a batch of 8,192 ends where a chunk of the backlog does
+  execl("/bin/sleep", "sleep", "1000", nullptr);
+}
+"""
+
+
+@test
+def stacks_from_before_an_exec_have_the_names_of_then():
+    """To read the names of a file with many takes longer than the program needs for its calls: most are read after it has executed another."""
+    labels = "".join(f'asm(".globl s{i}\\ns{i}:");\n' for i in range(300_000))
+    program = compile_program("replaced", REPLACED + labels)
+    for _ in range(3):
+        tool = subprocess.Popen([RB, "trace", f"uprobe:{program}:leaf", "--stack", "--json", "-q", "--ring", "32M", "--", program], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+        children, end = "", time.monotonic() + 60
+        while not children or read(f"/proc/{children.split()[0]}/comm") != "sleep\n":  # nobody reads meanwhile
+            assert time.monotonic() < end and tool.poll() is None, tool.poll()
+            children = read(f"/proc/{tool.pid}/task/{tool.pid}/children")
+            time.sleep(0.05)
+        threading.Timer(1, os.kill, (int(children.split()[0]), signal.SIGKILL)).start()
+        out, err = tool.communicate(timeout=60)
+        assert tool.returncode == 0, err
+        stacks = [stack_names(o["stack"]) for o in map(json.loads, out.splitlines()) if o["type"] == "call"]
+        wrong = [names for names in stacks if names[:1] != ["leaf"] or "main" not in names]
+        assert len(stacks) == 20_000 and not wrong, (len(stacks), len(wrong), wrong[:1], out.splitlines()[-1])
 
 
 AT_ONCE = 30 # 16 KB each, of a backlog of 1 MB

@@ -144,19 +144,23 @@ TEST_CASE("ring reader: a caller that looks at one record in a while loses none 
     const auto fill = [&] {
         while (sent < kAll && fake.put(numbered(sent))) ++sent;
     };
+    const auto check_peek = [&] { // at the end of a chunk, too
+        Bytes next;
+        CHECK(reader.peek(next) == reader.behind());
+        CHECK(text_of(next) == (reader.behind() ? numbered(seen) : std::string()));
+    };
     fill();
     CHECK(sent < 100); // the ring is small
     while (sent < kAll) {
         CHECK(reader.read(see, 1) == 1);
         fill();
-        if (Bytes next; reader.peek(next)) CHECK(text_of(next) == numbered(seen));
         reader.stop(); // as a thread would have: the ring into the backlog
+        check_peek();
     }
     CHECK(reader.behind());
     CHECK(reader.waiting() + seen == kAll);
     CHECK_FALSE(reader.may_sleep());
-    while (reader.read(see, 1000) > 0) {
-    }
+    while (reader.read(see, 1000) > 0) check_peek();
     CHECK(seen == kAll);
     CHECK(reader.may_sleep());
 }
