@@ -105,8 +105,10 @@ void JavaCode::read(uint32_t pid, Machine &machine, uint64_t now_ns) {
     Memory heads(*pages, kListPages), names(*pages, kNamePages);
     auto heaps = hotspot::read_heaps(heads, *machine.layout);
     if (!heaps) return;
+    std::vector<hotspot::Code> list = hotspot::read_code(heads, *machine.layout, *heaps);
+    Memory then(*pages, kTablePages);
+    if (!hotspot::read_heaps(then, *machine.layout)) return; // it has ended meanwhile, and the list is cut
     machine.heaps = std::move(*heaps);
-    std::vector<hotspot::Code> list = hotspot::read_code(heads, *machine.layout, machine.heaps);
     for (const hotspot::Code &code : list) {
         const hotspot::Code *old = hotspot::find_code(machine.list, code.begin);
         if (!old || !old->is(code)) name(names, machine, code, before);

@@ -5,7 +5,7 @@ namespace rawbpf::inline v0::processes {
 
 Result<void> RequestLabels::start(LoadedObject &, const std::vector<std::string> &) { return {}; }
 uint32_t RequestLabels::of(uint32_t, Bytes) { return 0; }
-Result<void> RequestLabels::tick(uint64_t) { return {}; }
+Result<void> RequestLabels::tick(uint64_t, uint64_t) { return {}; }
 std::vector<std::string> RequestLabels::warnings() const { return {}; }
 
 } // namespace rawbpf::inline v0::processes

@@ -139,11 +139,17 @@ void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) 
     auto pages = languages::ProcessPages::open(pid);
     const uint64_t address = process.context->address;
     const auto published = pages ? published_at(*pages, address) : Unexpected(pages.error());
-    if (published && (*published == 0 || *published == process.context->context.published_ns)) return; // 0: soon
+    if (published && (*published == 0 || *published == process.context->context.published_ns)) {
+        process.gone_ns = 0;
+        return; // a time of 0: soon
+    }
     auto context = published ? read_context(*pages, address) : Unexpected(published.error());
     if (context) return take(pid, process, {address, std::move(*context)}, now_ns);
     if (context.error().kind == Errc::busy) return;
     if (!has_memory(pid)) return; // its last events come later than its end
+    if (process.gone_ns == 0) process.gone_ns = now_ns;
+    if (read_ns_ < process.gone_ns) return; // what it did before is still to be read
+    process.gone_ns = 0;
     process.context.reset();
     process.why.clear();
     process.wait_ns = 0;
@@ -225,8 +231,9 @@ Result<void> RequestLabels::forget(uint32_t pid, Process &process) {
     return {};
 }
 
-Result<void> RequestLabels::tick(uint64_t now_ns) {
+Result<void> RequestLabels::tick(uint64_t now_ns, uint64_t read_ns) {
     if (!on()) return {};
+    read_ns_ = read_ns;
     for (auto at = processes_.begin(); at != processes_.end();) {
         auto &[pid, process] = *at;
         if ((process.context || process.of_go) && table_.exec_ns(pid) > process.since_ns) {
@@ -237,7 +244,8 @@ Result<void> RequestLabels::tick(uint64_t now_ns) {
             TRY(forget(pid, process));
         }
         const bool due = now_ns >= process.next_ns, idle = now_ns >= process.next_ns + kMostWaitNs;
-        if (idle && !process.sampled && (!process.context || !has_memory(pid))) {
+        const bool known = process.context || process.of_go;
+        if (idle && !process.sampled && (!known || !has_memory(pid))) { // one that is known may say nothing for hours
             TRY(forget(pid, process));
             if (!process.why.empty()) add_once(unread_, missing(pid, process));
             at = processes_.erase(at);

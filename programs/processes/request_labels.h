@@ -43,8 +43,9 @@ class RequestLabels {
     /// The number of a sample's labels. What happened before it must have been told to the table. `record`: the thread's context,
     /// as it was sent; may be empty.
     [[nodiscard]] uint32_t of(uint32_t pid, Bytes record);
-    /// Looks at the processes that were sampled. To be called often. Errors: those of the map.
-    [[nodiscard]] Result<void> tick(uint64_t now_ns);
+    /// Looks at the processes that were sampled. To be called often. `read_ns`: all that happened before was given to of().
+    /// Errors: those of the map.
+    [[nodiscard]] Result<void> tick(uint64_t now_ns, uint64_t read_ns);
 
     [[nodiscard]] LabelSets &sets() { return sets_; }
     /// How often a process's own part of labels has changed.
@@ -63,6 +64,7 @@ class RequestLabels {
         uint64_t samples = 0, goroutines = 0; ///< since then; those that had one
         uint64_t since_ns = 0;                ///< of the context, or of its goroutines
         uint64_t looked_ns = 0;               ///< at the context
+        uint64_t gone_ns = 0;                 ///< when it was found that the context is there no more
         uint64_t next_ns = 0;                 ///< to look again
         uint64_t wait_ns = 0;                 ///< between two looks, while there is nothing
         std::string why = {};                 ///< labels are missing: its context, or its threads' contexts, can't be read
@@ -86,7 +88,7 @@ class RequestLabels {
     std::unordered_map<uint32_t, Process> processes_;
     OfFiles<labels::ThreadVariable> variables_;
     OfFiles<labels::GoRuntime> go_runtimes_;
-    uint64_t changes_ = 0;
+    uint64_t changes_ = 0, read_ns_ = 0;
     size_t contexts_ = 0, go_programs_ = 0; // that were ever found
     std::vector<std::string> found_, unread_;
 };

@@ -4,6 +4,8 @@ from protobuf import decoded_pprof, one
 
 from harness import *
 
+import threading
+
 KEYS = ("--label", "trace_id", "--label", "span_id", "--label", "number", "--label", "service.name", "--label", "no.such.key")
 
 
@@ -182,28 +184,35 @@ def event_labels_of_a_process_that_runs():
         p.wait()
 
 
-@test
-def event_labels_of_a_process_that_has_ended():
+@test(long=True)
+def event_labels_of_a_process_that_has_ended_or_executed_another():
     """What it did last is shown after its end, where rawbpf comes late: all of it has labels, as what came before."""
     if not has_json():
         raise Skip("this build writes no JSON")
-    for name in PLACES:
+    for name, how in (("function", "calls"), ("syscall", "leaves")):
         what, said, mask = place(name)
-        target = subprocess.Popen([caller(), "calls", "1000"], stdout=subprocess.PIPE)
+        target = subprocess.Popen([caller(), how, "1000" if how == "calls" else "5"], stdout=subprocess.PIPE)
         target.stdout.readline()
         tool, is_ready = until_ready(*what, "-q", "--json", *KEYS, "-p", str(target.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             if not is_ready:
                 raise Skip(tool.stderr.read().decode().strip())
-            time.sleep(3)  # nobody reads meanwhile; more events wait than are shown between two looks at the process
-            target.kill()
-            target.wait()
-            time.sleep(0.2)  # until it is looked at again
+            time.sleep(4)  # nobody reads meanwhile; more events wait than are shown between two looks at the process
+            end = time.monotonic() + 20
+            while how == "leaves" and read(f"/proc/{target.pid}/comm") != "sleep\n" and time.monotonic() < end:
+                time.sleep(0.1)
+            if how == "leaves":
+                time.sleep(0.3)  # until it is looked at again
+                threading.Timer(1.5, target.kill).start()
+            else:
+                target.kill()
+                target.wait()
+                time.sleep(0.2)
             out, err = tool.communicate(timeout=60)
         finally:
             target.kill()
             target.wait()
             tool.kill()
         assert tool.returncode == 0, err
-        events = [o for o in map(json.loads, out.splitlines()) if o["type"] in ("call", "trace")]
-        assert len(assert_own(events, said, mask)) == len(events) > 600, (name, len(events), [o for o in events if "labels" not in o][:1])
+        events = [o for o in map(json.loads, out.splitlines()) if o["type"] in ("call", "trace") and o["comm"] != "sleep"]
+        assert len(assert_own(events, said, mask)) == len(events) > 600, (name, how, len(events), [o for o in events if "labels" not in o][:1])

@@ -90,6 +90,12 @@ func waits() {
 	}
 }
 
+// One call, after a long time in which there was none.
+func late() {
+	time.Sleep(time.Until(end))
+	with(pairs("/a", "alice"), func() { work_a(1000) })
+}
+
 // What a context's labels lead to becomes whatever a hostile program may put there, while its work goes on.
 func hostile() {
 	memory, _ := syscall.Mmap(-1, 0, 1<<16, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -126,7 +132,7 @@ func main() {
 	if len(os.Args) > 3 {
 		more, _ = strconv.Atoi(os.Args[3])
 	}
-	kinds := map[string][]func(){"shares": {shares, shares}, "torn": {torn, torn, torn, torn}, "waits": {waits}, "hostile": {hostile, shares}}[os.Args[1]]
+	kinds := map[string][]func(){"shares": {shares, shares}, "torn": {torn, torn, torn, torn}, "waits": {waits}, "late": {late}, "hostile": {hostile, shares}}[os.Args[1]]
 	var all sync.WaitGroup
 	for _, kind := range kinds {
 		kind := kind
@@ -257,6 +263,23 @@ def go_labels_of_events():
             assert o["labels"]["goroutine"] in numbers, (o, numbers)
             assert o["labels"]["http_route"] == {"main.work_a": "/a", "main.work_b": "/b"}[o["function"]], o
         assert {o["labels"]["goroutine"] for o in labelled} == numbers, numbers
+
+
+@test(long=True)
+def go_labels_of_a_program_that_mostly_rests():
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    target = subprocess.Popen([program(), "late", "12"], stdout=subprocess.PIPE)
+    try:
+        target.stdout.readline()
+        r = run("trace", f"uprobe:{program()}:main.work_a", "-q", "--json", "-p", str(target.pid), "--label", "http_route")
+        if r.code == 3:
+            raise Skip(r.err.strip().splitlines()[-1])
+    finally:
+        target.kill()
+        target.wait()
+    (event,) = [o for o in map(json.loads, r.out.splitlines()) if o["type"] == "call"]
+    assert event.get("labels") == {"http_route": "/a"}, event
 
 
 @test(long=True)

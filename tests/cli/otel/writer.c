@@ -10,6 +10,7 @@
  *   writer calls SECONDS    two threads, which work on a request after the other (1,500 each at least, however slow the machine is),
  *                           with ids as torn has them: handle(id), in it the system call getpriority(0, id's last 22 bits), and
  *                           compiled with -DPROBES the USDT probe otel:handle
+ *   writer leaves SECONDS   the same, and then it executes another program, which sleeps
  *
  * Environment: OTEL_LIBRARY: opens the variable's library by dlopen; OTEL_ANONYMOUS: no memfd. Prints "ready". */
 #define _GNU_SOURCE
@@ -205,7 +206,7 @@ int main(int count, char **words) {
     *(void **)&otel_slot = dlsym(library, "otel_slot");
 #endif
     const int is_torn = strcmp(words[1], "torn") == 0, late = strcmp(words[1], "late") == 0,
-              has_calls = strcmp(words[1], "calls") == 0;
+              leaves = strcmp(words[1], "leaves") == 0, has_calls = leaves || strcmp(words[1], "calls") == 0;
     publish("shop", is_torn || has_calls ? number : keys);
     puts("ready"), fflush(stdout);
     if (late) {
@@ -241,5 +242,6 @@ int main(int count, char **words) {
     pthread_t threads[2];
     for (intptr_t i = 0; i < 2; ++i) pthread_create(threads + i, NULL, is_torn ? torn : has_calls ? calls : shares, (void *)i);
     for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    if (leaves) execl("/bin/sleep", "sleep", "1000", NULL);
     return 0;
 }
