@@ -238,7 +238,7 @@ def java_frames_are_those_that_the_virtual_machine_tells():
                         break
             # Compiled code stops where the compiler lets it, seldom in spin(); its leaf may be at another line than the call.
             assert told[1:] == CALLERS_OF_SPIN[len(CALLERS_OF_SPIN) + 1 - len(told):] and (flags != ["-Xint"] or len(told) == 7), (bin, flags, told)
-            right = total = 0
+            right = total = moving = 0
             at = collections.Counter()  # lines of the leaf
             for line in r.out.splitlines():
                 sample = json.loads(line)
@@ -248,7 +248,11 @@ def java_frames_are_those_that_the_virtual_machine_tells():
                 total += 1
                 if java[0]["symbol"] != "Chain.spin" or sample.get("user_end") != "root":  # a stack that is cut says so
                     continue
-                assert [(f["symbol"], f["line"]) for f in java[1:]] == CALLERS_OF_SPIN, (bin, flags, sample)
+                callers = [(f["symbol"], f["line"]) for f in java[1:]]
+                if callers == CALLERS_OF_SPIN[1:]:  # where compiled code makes its frame or leaves it, in a few instructions, the first caller is missing
+                    moving += 1
+                    continue
+                assert callers == CALLERS_OF_SPIN, (bin, flags, sample)
                 assert all(f["file"] == "Chain.java" for f in java) and java[0]["line"] in SPIN, (bin, flags, java)
                 assert sum(f.get("inlined", False) for f in java) >= inlined, (bin, flags, java)
                 assert inlined or not any(f.get("inlined") for f in java), (bin, flags, java)
@@ -256,7 +260,7 @@ def java_frames_are_those_that_the_virtual_machine_tells():
                 at[java[0]["line"]] += not sample["kernel"]
             # An interpreted method that runs itself is where the thread's register says, in the loop, not where it began or made a call.
             assert flags != ["-Xint"] or all(at[line] > 0.2 * right for line in LOOP) and sum(at[line] for line in LOOP) > 0.9 * sum(at.values()), (bin, at)
-            assert total > 30 and right > 0.95 * total, (bin, flags, right, total, r.out[-3000:])
+            assert total > 30 and right > 0.95 * total and moving <= 1 + 0.005 * total, (bin, flags, right, moving, total, r.out[-3000:])
 
 
 @test
