@@ -113,17 +113,15 @@ void Following::apply(uint64_t t_ns) {
 }
 
 void Following::apply_news(uint64_t until_ns) {
-    if (!watching_) return;
+    read_ns_ = behind_ns_ == 0 ? until_ns : std::min(until_ns, behind_ns_);
     const uint64_t fresh = in_flight_ns(until_ns);
-    if (behind_ns_ != 0) until_ns = std::min(until_ns, behind_ns_);
-    if (until_ns <= fresh) return;
-    changes_ += events_.due(until_ns - fresh);
-    events_.apply(until_ns - fresh, table_);
+    if (!watching_ || read_ns_ <= fresh) return;
+    changes_ += events_.due(read_ns_ - fresh);
+    events_.apply(read_ns_ - fresh, table_);
 }
 
 Result<bool> Following::settle(uint64_t until_ns) {
     apply_news(until_ns);
-    read_ns_ = behind_ns_ == 0 ? until_ns : std::min(until_ns, behind_ns_);
     return unwinding_.update(sys::monotonic_ns());
 }
 

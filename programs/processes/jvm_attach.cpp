@@ -92,8 +92,10 @@ Result<Fd> connect_to_jvm(uint32_t pid, uint64_t until_ns) {
     const int inside = symbols::pid_inside(static_cast<int>(pid));
     const std::string listener = format("/.java_pid{}", inside), request = format("/.attach_pid{}", inside);
     Result<Fd> socket = connect_to(folder, listener);
+    if (socket || !is_for_later(socket.error())) return socket;
+    const bool asks = nobody_listens(socket.error());
     Result<void> asked;
-    if (!socket && nobody_listens(socket.error())) { // one that listens would print all threads' stacks at SIGQUIT
+    if (asks) { // one that listens would print all threads' stacks at SIGQUIT
         const auto made = sys::open_under(folder, request, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW);
         if (!made && made.error().os != EEXIST) return Unexpected(made.error());
         asked = sys::send_signal(static_cast<int>(pid), SIGQUIT);
@@ -104,7 +106,7 @@ Result<Fd> connect_to_jvm(uint32_t pid, uint64_t until_ns) {
         there = sys::exists(root);
         socket = connect_to(folder, listener);
     }
-    (void)sys::remove_file(folder + request); // the virtual machine does it, too
+    if (asks) (void)sys::remove_file(folder + request); // the virtual machine does it, too
     TRY(asked);
     if (socket || !is_for_later(socket.error())) return socket;
     if (!there) return fail(Errc::not_found, "the Java virtual machine ended before it listened");

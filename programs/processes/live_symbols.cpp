@@ -112,15 +112,14 @@ bool LiveSymbols::ask(uint32_t pid) {
     if (before != silent_.end() && sys::monotonic_ns() < before->second.until_ns) return false;
     if (!is_jvm(pid)) return false;
     const auto asked = ask_for_perf_map(pid);
+    if (!asked) missed(format("process {}: its compiled code has no names", pid), asked.error());
     if (asked || asked.error().kind == Errc::not_found) {
         silent_.erase(pid);
-        if (asked) return true;
-    } else {
-        Silence &its = silent_[pid];
-        its.length_ns = std::clamp(2 * its.length_ns, kFirstSilenceNs, kLastSilenceNs);
-        its.until_ns = sys::monotonic_ns() + its.length_ns;
+        return asked.has_value();
     }
-    missed(format("process {}: its compiled code has no names", pid), asked.error());
+    Silence &its = silent_[pid];
+    its.length_ns = std::clamp(2 * its.length_ns, kFirstSilenceNs, kLastSilenceNs);
+    its.until_ns = sys::monotonic_ns() + its.length_ns;
     return false;
 }
 

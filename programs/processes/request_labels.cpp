@@ -87,7 +87,7 @@ uint32_t RequestLabels::of(uint32_t pid, Bytes record) {
     }
     Process &process = known->second;
     process.sampled = true;
-    if ((!process.context && !process.of_go) || table_.exec_ns(pid) > process.since_ns)
+    if (!process.is_known() || table_.exec_ns(pid) > process.since_ns)
         return LabelSets::kEmpty; // nothing is known; or it is another program, since
     std::optional<ThreadContext> thread = parse_thread_context(record);
     if (thread && thread->goroutine != process.of_go) thread.reset(); // it was sent before that changed
@@ -139,17 +139,16 @@ void RequestLabels::look_again(uint32_t pid, Process &process, uint64_t now_ns) 
     auto pages = languages::ProcessPages::open(pid);
     const uint64_t address = process.context->address;
     const auto published = pages ? published_at(*pages, address) : Unexpected(pages.error());
-    if (published && (*published == 0 || *published == process.context->context.published_ns)) {
-        process.gone_ns = 0;
-        return; // a time of 0: soon
-    }
+    const uint64_t gone_ns = std::exchange(process.gone_ns, 0);
+    if (published && (*published == 0 || *published == process.context->context.published_ns)) return; // 0: soon
     auto context = published ? read_context(*pages, address) : Unexpected(published.error());
     if (context) return take(pid, process, {address, std::move(*context)}, now_ns);
     if (context.error().kind == Errc::busy) return;
-    if (!has_memory(pid)) return; // its last events come later than its end
-    if (process.gone_ns == 0) process.gone_ns = now_ns;
-    if (read_ns_ < process.gone_ns) return; // what it did before is still to be read
-    process.gone_ns = 0;
+    if (!has_memory(pid)) return;             // its last events come later than its end
+    if (gone_ns == 0 || read_ns_ < gone_ns) { // what it did before is still to be read
+        process.gone_ns = gone_ns == 0 ? now_ns : gone_ns;
+        return;
+    }
     process.context.reset();
     process.why.clear();
     process.wait_ns = 0;
@@ -236,7 +235,7 @@ Result<void> RequestLabels::tick(uint64_t now_ns, uint64_t read_ns) {
     read_ns_ = read_ns;
     for (auto at = processes_.begin(); at != processes_.end();) {
         auto &[pid, process] = *at;
-        if ((process.context || process.of_go) && table_.exec_ns(pid) > process.since_ns) {
+        if (process.is_known() && table_.exec_ns(pid) > process.since_ns) {
             process.context.reset();
             process.why.clear();
             process.next_ns = process.wait_ns = 0;
@@ -244,8 +243,8 @@ Result<void> RequestLabels::tick(uint64_t now_ns, uint64_t read_ns) {
             TRY(forget(pid, process));
         }
         const bool due = now_ns >= process.next_ns, idle = now_ns >= process.next_ns + kMostWaitNs;
-        const bool known = process.context || process.of_go;
-        if (idle && !process.sampled && (!known || !has_memory(pid))) { // one that is known may say nothing for hours
+        if (idle && !process.sampled &&
+            (!process.is_known() || !has_memory(pid))) { // one that is known may say nothing for hours
             TRY(forget(pid, process));
             if (!process.why.empty()) add_once(unread_, missing(pid, process));
             at = processes_.erase(at);

@@ -67,7 +67,8 @@ class RequestLabels {
         uint64_t gone_ns = 0;                 ///< when it was found that the context is there no more
         uint64_t next_ns = 0;                 ///< to look again
         uint64_t wait_ns = 0;                 ///< between two looks, while there is nothing
-        std::string why = {};                 ///< labels are missing: its context, or its threads' contexts, can't be read
+        [[nodiscard]] bool is_known() const { return context || of_go; }
+        std::string why = {}; ///< labels are missing: its context, or its threads' contexts, can't be read
     };
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void look_again(uint32_t pid, Process &process, uint64_t now_ns);

@@ -198,10 +198,8 @@ def event_labels_of_a_process_that_has_ended_or_executed_another():
             if not is_ready:
                 raise Skip(tool.stderr.read().decode().strip())
             time.sleep(4)  # nobody reads meanwhile; more events wait than are shown between two looks at the process
-            end = time.monotonic() + 20
-            while how == "leaves" and read(f"/proc/{target.pid}/comm") != "sleep\n" and time.monotonic() < end:
-                time.sleep(0.1)
             if how == "leaves":
+                until(lambda: read(f"/proc/{target.pid}/comm") == "sleep\n", lambda: "it hasn't executed sleep")
                 time.sleep(0.3)  # until it is looked at again
                 threading.Timer(1.5, target.kill).start()
             else:

@@ -182,16 +182,22 @@ def interrupt(process):
         time.sleep(0.01)
 
 
+def until(is_so, why_not, seconds=20):
+    """Waits until is_so(); where it isn't in so many seconds, why_not() says what is wrong."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, why_not()
+        time.sleep(0.01)
+
+
 def let_run(pid, seconds):
     """Waits until a process has had so much processor time more, not so much of the clock's: what it compiles, and when, is a matter of that."""
     def had():
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
             return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
-    before, end = had(), time.monotonic() + 10 * seconds + 20
-    while had() < before + seconds:
-        assert time.monotonic() < end, f"process {pid} had {had() - before:.2f} of {seconds} s of processor time"
-        time.sleep(0.02)
+    before = had()
+    until(lambda: had() >= before + seconds, lambda: f"process {pid} had {had() - before:.2f} of {seconds} s of processor time", 10 * seconds + 20)
 
 
 def let_sleep(pid, times):
@@ -200,10 +206,8 @@ def let_sleep(pid, times):
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
             return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.M)[1])
 
-    before, end = had(), time.monotonic() + 20
-    while had() < before + times:
-        assert time.monotonic() < end, f"process {pid} slept {had() - before} of {times} times"
-        time.sleep(0.01)
+    before = had()
+    until(lambda: had() >= before + times, lambda: f"process {pid} slept {had() - before} of {times} times")
 
 
 def has_json():

@@ -168,10 +168,7 @@ def lab_checks_by_script():
         hand_in(folder, word + "\n", "lab.sh")
         check(folder, code, said, lessons)
     runs = lambda: [p for p in os.listdir("/proc") if p.isdigit() and read_command(p) == f"sleep\0{slow}\0"]  # noqa: E731
-    end = time.monotonic() + 5
-    while runs() and time.monotonic() < end:  # what was killed may not have had a processor yet to end on
-        time.sleep(0.01)
-    assert not runs(), "something runs on"
+    until(lambda: not runs(), lambda: "something runs on", 5)  # what was killed may not have had a processor yet to end on
     hand_in(folder, "long\n", "lab.sh")
     check(folder, 4, "wrote more than|didn't end within", lessons)
 

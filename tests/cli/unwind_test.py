@@ -98,13 +98,6 @@ def stacks_without_frame_pointers_reach_main():
     assert led["stack_ends"]["depth"] >= 0.8 * led["shown"] and max(len(s["user"]) for s in rows("deep.json") if s["type"] == "sample") == 3, led
 
 
-def until_mapped(pid, file):
-    end = time.monotonic() + 20
-    while file not in read(f"/proc/{pid}/maps"):
-        assert time.monotonic() < end, f"process {pid} doesn't map {file}"
-        time.sleep(0.01)
-
-
 @test
 def unwinding_follows_processes():
     prog = compile_frameless("sorter2", UNWIND_SOURCE)
@@ -120,7 +113,7 @@ def unwinding_follows_processes():
     # It runs before us, its file is replaced and a library deleted meanwhile.
     p = subprocess.Popen([prog, "1000000", late])
     try:
-        until_mapped(p.pid, late)
+        until(lambda: late in read(f"/proc/{p.pid}/maps"), lambda: f"process {p.pid} doesn't map {late}")
         os.remove(late)
         os.rename(compile_frameless("other-sorter", UNWIND_SOURCE.replace("N = 20000", "N = 30000"), "-O1"), prog)
         _, led = profiled("gone.json", "-p", str(p.pid), "-d", "0.8")
