@@ -470,7 +470,7 @@ int run_profile_command(const Arguments &a) {
     }
 
     bool quiet = a.has(option("quiet")), verbose = a.has(option("verbose"));
-    View *const viewed = has(Part::report) ? view.get() : nullptr; // a constant where nothing is: nothing of View is linked then
+    View *viewed = has(Part::report) ? view.get() : nullptr; // always nullptr where nothing shows: nothing of View is linked then
     bool streaming = viewed && viewed->streams();
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && !a.has(option("live")) && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
