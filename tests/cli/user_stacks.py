@@ -12,6 +12,14 @@ def stacks(args, comms, *options, rate="499"):
     return [(stack_names(sample), sample["user_end"]) for sample in samples]
 
 
+def since_learnt(found, has_it):
+    """From the first whole stack on whose functions' names has_it() takes for what rawbpf learns while the program runs: how soon it knows that is
+    the machine's matter."""
+    first = next((i for i, (names, end) in enumerate(found) if end == "root" and has_it(names)), len(found))
+    assert len(found) - first >= 20, f"of {len(found)} stacks {len(found) - first} came when it was learnt"
+    return found[first:]
+
+
 def share(found, end="root"):
     return sum(e == end for _, e in found) / len(found)
 
