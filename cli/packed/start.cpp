@@ -198,12 +198,12 @@ extern "C" uintptr_t begin(uintptr_t *stack) {
         if (one->a_type == AT_PAGESZ) page = one->a_un.a_val;
 
     uint8_t *program = memory_for_the_program();
-    Decoder decoder(rawbpf_packed_bytes, static_cast<size_t>(rawbpf_packed.packed_bytes), program,
-                    static_cast<size_t>(rawbpf_packed.file_bytes),
+    const auto bytes = static_cast<size_t>(rawbpf_packed.file_bytes);
+    Decoder decoder(rawbpf_packed_bytes, static_cast<size_t>(rawbpf_packed.packed_bytes), program, bytes,
                     {rawbpf_packed.context_bits, rawbpf_packed.literal_bits, rawbpf_packed.position_bits}, model);
-    if (!decoder.decode() || adler32(program, static_cast<size_t>(rawbpf_packed.file_bytes)) != rawbpf_packed.sum)
+    if (!decoder.decode() || adler32(program, bytes) != rawbpf_packed.sum)
         give_up("this file is damaged: copy it here again, and compare its checksum");
-    make_code_visible(program, static_cast<size_t>(rawbpf_packed.file_bytes));
+    make_code_visible(program, bytes);
 
     const auto *elf = reinterpret_cast<const ElfW(Ehdr) *>(program);
     const auto *segments = reinterpret_cast<const ElfW(Phdr) *>(program + elf->e_phoff);
