@@ -24,8 +24,50 @@ constexpr size_t kLongestAccess = 128; // 64 steps, where libbpf and the kernel 
 
 /// One record, as words; what its fields mean depends on the part.
 struct Record {
+    uint64_t at; ///< of the section's bytes
     uint32_t insn;
     uint32_t words[3];
+};
+
+/// Where a part's records go: a list of each section with code.
+struct Part {
+    size_t words; ///< of a record, its offset included
+    void (*reserve)(CodeSection &code, size_t records);
+    Result<void> (*add)(const Image &image, CodeSection &code, const Record &record);
+    void (*sort)(CodeSection &code);
+};
+
+// Only an empty list: many small parts must not copy again and again.
+template <auto List> void reserve(CodeSection &code, size_t records) {
+    if ((code.*List).empty()) (code.*List).reserve(records);
+}
+template <auto List> void sort(CodeSection &code) {
+    stable_sort(code.*List, [](const auto &a, const auto &b) { return a.insn < b.insn; });
+}
+
+Result<void> add_function(const Image &, CodeSection &code, const Record &record) {
+    code.func_info.push_back({record.insn, record.words[0]});
+    return {};
+}
+Result<void> add_line(const Image &, CodeSection &code, const Record &record) {
+    code.line_info.push_back({record.insn, record.words[0], record.words[1], record.words[2]});
+    return {};
+}
+Result<void> add_relocation(const Image &image, CodeSection &code, const Record &record) {
+    const elf::Section &section = *image.btf_ext;
+    const std::string_view access = TRY_IN(image.types->string(record.words[1]), "{}: {}", image.name, section.name);
+    if (access.empty() || access.size() > kLongestAccess)
+        return image.bad(section, record.at, "the access string of a CO-RE relocation has {} characters, which is too long",
+                         access.size());
+    code.core.push_back({record.insn, record.words[0], std::string(access), record.words[2]});
+    return {};
+}
+
+// In the order of the header.
+constexpr Part kParts[] = {
+    {2, reserve<&CodeSection::func_info>, add_function, sort<&CodeSection::func_info>},
+    {4, reserve<&CodeSection::line_info>, add_line, sort<&CodeSection::line_info>},
+    {4, reserve<&CodeSection::core>, add_relocation, sort<&CodeSection::core>},
 };
 
 class Reader {
@@ -40,46 +82,27 @@ class Reader {
         if (magic != kMagic || version != 1)
             return image_.bad(section_, 0, "magic number {:#x}, version {}: this isn't a .BTF.ext", magic, version);
         const uint32_t header_size = TRY(header.read<uint32_t>());
-        uint32_t parts[6] = {};
-        for (size_t i = 0; i < std::size(parts) && header.offset() + 4 <= header_size; ++i)
-            parts[i] = TRY(header.read<uint32_t>());
+        uint32_t places[2 * std::size(kParts)] = {};
+        for (size_t i = 0; i < std::size(places) && header.offset() + 4 <= header_size; ++i)
+            places[i] = TRY(header.read<uint32_t>());
 
-        TRY(part(header_size, parts[0], parts[1], 2, &CodeSection::func_info,
-                 [](const Record &record, uint64_t, FuncInfo &out) -> Result<void> {
-                     out = {record.insn, record.words[0]};
-                     return {};
-                 }));
-        TRY(part(header_size, parts[2], parts[3], 4, &CodeSection::line_info,
-                 [](const Record &record, uint64_t, LineInfo &out) -> Result<void> {
-                     out = {record.insn, record.words[0], record.words[1], record.words[2]};
-                     return {};
-                 }));
-        TRY(part(header_size, parts[4], parts[5], 4, &CodeSection::core,
-                 [this](const Record &record, uint64_t at, CoreRelocation &out) { return core_relocation(record, at, out); }));
-        for (CodeSection &code : image_.code) {
-            sort(code.func_info);
-            sort(code.line_info);
-            sort(code.core);
-        }
+        for (size_t i = 0; i < std::size(kParts); ++i)
+            TRY(read(kParts[i], uint64_t(header_size) + places[2 * i], places[2 * i + 1]));
+        for (CodeSection &code : image_.code)
+            for (const Part &part : kParts) part.sort(code);
         return {};
     }
 
   private:
-    template <class T> static void sort(std::vector<T> &list) {
-        stable_sort(list, [](const T &a, const T &b) { return a.insn < b.insn; });
-    }
-
-    /// `make` turns a record into one element of `list`.
-    template <class T, class Make> Result<void> part(uint64_t header_size, uint64_t offset, uint64_t length, size_t words,
-                                                     std::vector<T> CodeSection::*list, Make make) {
+    Result<void> read(const Part &part, uint64_t start, uint64_t length) {
         if (length == 0) return {};
-        const uint64_t start = header_size + offset;
         ByteReader whole = image_.elf.reader(section_);
         TRY(whole.seek(start));
         ByteReader reader(TRY(whole.take(length)), format("{}: {}", image_.name, section_.name), start);
         const uint32_t record_size = TRY(reader.read<uint32_t>());
-        if (record_size < words * 4 || record_size % 4)
-            return image_.bad(section_, start, "the records have {} bytes, and must have at least {}", record_size, words * 4);
+        if (record_size < part.words * 4 || record_size % 4)
+            return image_.bad(section_, start, "the records have {} bytes, and must have at least {}", record_size,
+                              part.words * 4);
         while (!reader.done()) {
             const uint64_t at = start + reader.offset();
             const uint32_t name_at = TRY(reader.read<uint32_t>());
@@ -88,35 +111,25 @@ class Reader {
             const Bytes records = TRY(reader.take(uint64_t(count) * record_size));
             const elf::Section *target = image_.find_section(name);
             if (!target || image_.roles[target->index] != Role::code) continue; // nothing of it is loaded
-            TRY(records_of(*target, records, at + 8, record_size, words, image_.code[target->index].*list, make));
+            TRY(records_of(*target, part, records, at + 8, record_size));
         }
         return {};
     }
 
-    template <class T, class Make> Result<void> records_of(const elf::Section &target, Bytes records, uint64_t base,
-                                                           uint32_t record_size, size_t words, std::vector<T> &list, Make make) {
-        if (list.empty()) list.reserve(records.size() / record_size); // only then: many small parts must not copy again and again
-        // Whole records: part() took count times their size.
+    Result<void> records_of(const elf::Section &target, const Part &part, Bytes records, uint64_t base, uint32_t record_size) {
+        CodeSection &code = image_.code[target.index];
+        part.reserve(code, records.size() / record_size);
+        // Whole records: read() took count times their size.
         for (size_t at = 0; at < records.size(); at += record_size) {
             const std::byte *raw = records.data() + at;
             const uint32_t offset = load<uint32_t>(raw);
             if (offset % sizeof(Insn) || offset >= target.size)
                 return image_.bad(section_, base + at, "byte {:#x} of section {}: no instruction starts there", offset,
                                   target.name);
-            Record record{offset / uint32_t(sizeof(Insn)), {}};
-            std::memcpy(record.words, raw + 4, (words - 1) * 4);
-            list.emplace_back();
-            TRY(make(record, base + at, list.back()));
+            Record record{base + at, offset / uint32_t(sizeof(Insn)), {}};
+            std::memcpy(record.words, raw + 4, (part.words - 1) * 4);
+            TRY(part.add(image_, code, record));
         }
-        return {};
-    }
-
-    Result<void> core_relocation(const Record &record, uint64_t at, CoreRelocation &out) {
-        const std::string_view access = TRY_IN(image_.types->string(record.words[1]), "{}: {}", image_.name, section_.name);
-        if (access.empty() || access.size() > kLongestAccess)
-            return image_.bad(section_, at, "the access string of a CO-RE relocation has {} characters, which is too long",
-                              access.size());
-        out = {record.insn, record.words[0], std::string(access), record.words[2]};
         return {};
     }
 
