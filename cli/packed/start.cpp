@@ -2,7 +2,7 @@
 //
 // The kernel has mapped this file as it maps each static program, and has put arguments, environment and a table of facts (the
 // auxiliary vector) on the stack. What is packed is another static program, of which all bytes that the kernel would map are told
-// by LZMA. So what the kernel does at an exec is done once more here, in user space:
+// by LZMA (lzma.h, calls.h). So what the kernel does at an exec is done once more here, in user space:
 //
 //      the file      ELF header | start.cpp | packed bytes                                 the kernel maps this
 //      memory        ... 0x400000 [ the program: headers, code, data | zeros ] ...         mmap, unpack, mprotect
@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "cli/packed/calls.h"
 #include "cli/packed/lzma.h"
 
 // The packer's (pack): how the bytes behind it were made. Numbers as the machine has them.
@@ -157,6 +158,16 @@ uint32_t adler32(const uint8_t *bytes, size_t count) {
     return high << 16 | low;
 }
 
+#if defined(__x86_64__)
+using Calls = rawbpf::packed::CallsOfX86;
+#elif defined(__aarch64__)
+using Calls = rawbpf::packed::CallsOfArm64;
+#elif defined(__riscv)
+using Calls = rawbpf::packed::CallsOfRiscv;
+#elif defined(__arm__)
+using Calls = rawbpf::packed::CallsOfThumb;
+#endif
+
 // What was written as data is fetched as instructions now. x86 sees to that by itself.
 void make_code_visible([[maybe_unused]] uint8_t *start, [[maybe_unused]] size_t bytes) {
 #if defined(__aarch64__)
@@ -201,7 +212,9 @@ extern "C" uintptr_t begin(uintptr_t *stack) {
     const auto bytes = static_cast<size_t>(rawbpf_packed.file_bytes);
     Decoder decoder(rawbpf_packed_bytes, static_cast<size_t>(rawbpf_packed.packed_bytes), program, bytes,
                     {rawbpf_packed.context_bits, rawbpf_packed.literal_bits, rawbpf_packed.position_bits}, model);
-    if (!decoder.decode() || adler32(program, bytes) != rawbpf_packed.sum)
+    const bool whole = decoder.decode();
+    rawbpf::packed::distances_from_places<Calls>(program, bytes);
+    if (!whole || adler32(program, bytes) != rawbpf_packed.sum)
         give_up("this file is damaged: copy it here again, and compare its checksum");
     make_code_visible(program, bytes);
 
