@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_set>
 
 #include "runtime/kernel/map.h"
@@ -13,13 +14,16 @@ inline constexpr uint32_t kMostLeftOut = 1024; ///< in the map, before it starts
 
 class LeftOut {
   public:
-    /// A sample of a process that isn't wanted came: it is to be left out from then on.
-    void met(uint32_t pid) { strangers_.insert(pid); }
-    /// Brings the map up to date: those met since the last time, without those whose numbers the family's children have now.
+    /// A sample of a process that isn't wanted came, or will come: it is left out from now on. What fails is told by update().
+    void met(Map &pids, uint32_t pid);
+    /// Takes out of the map those whose numbers the family's children have now.
     [[nodiscard]] Result<void> update(Map &pids, const std::function<bool(uint32_t)> &wanted);
 
   private:
-    std::unordered_set<uint32_t> left_out_, strangers_; // in the map, and to be put there
+    [[nodiscard]] Result<void> leave_out(Map &pids, uint32_t pid);
+
+    std::unordered_set<uint32_t> left_out_; ///< what is in the map
+    std::optional<Error> failed_;
 };
 
 } // namespace rawbpf::inline v0::profile

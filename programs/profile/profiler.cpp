@@ -177,6 +177,7 @@ class Run {
             TRY(writer_.flush());
         }
         if (options_.thread && (setup_.event.counts() || options_.off_cpu)) reader_->keep_up(); // a clock's ticks are no burst
+        leave_out_what_runs();
         TRY(clocks_.enable());
         if (options_.off_cpu) {
             TRY(options_.off_cpu->attach(object_));
@@ -209,7 +210,7 @@ class Run {
     /// Its number may be given to another process while the run goes on for the sake of the others.
     Result<void> target_ended(size_t target) {
         sys::Because why("a process that has ended: whoever gets its number isn't wanted");
-        if (setup_.by_descent() && !options_.off_cpu) return {}; // the table hears of its end, and of who gets its number
+        if (by_news()) return {}; // the table hears of its end, and of who gets its number
         const auto pid = static_cast<uint32_t>(options_.pids[target]);
         auto erased = pids_->erase(&pid);
         if (!erased && erased.error().kind != Errc::not_found) return erased;
@@ -270,7 +271,7 @@ class Run {
         if (!following_.wanted(sample->head.pid, sample->head.t_ns)) {
             if (only_begun) return;
             ++filtered_here_;
-            left_out_.met(sample->head.pid);
+            leave_out(sample->head.pid);
             counting_.met(sample->key, nullptr);
             return;
         }
@@ -296,13 +297,23 @@ class Run {
         following_.seen_again(tree_, sample->user, sample->pid, sys::monotonic_ns());
     }
 
+    /// Whether whose a sample is is known by news of forks, and all are sent but those left out.
+    [[nodiscard]] bool by_news() const { return setup_.by_descent() && !options_.off_cpu; }
     /// The child itself isn't wanted before its exec, but soon.
+    [[nodiscard]] bool is_family(uint32_t pid, uint64_t now_ns) const {
+        return (session_.child() > 0 && pid == static_cast<uint32_t>(session_.child())) || table_.wanted(pid, now_ns);
+    }
     Result<void> keep_left_out() {
-        if (!setup_.by_descent() || options_.off_cpu) return {};
+        if (!by_news()) return {};
         const uint64_t now = sys::monotonic_ns();
-        return left_out_.update(*pids_, [&](uint32_t pid) {
-            return (session_.child() > 0 && pid == static_cast<uint32_t>(session_.child())) || table_.wanted(pid, now);
-        });
+        return left_out_.update(*pids_, [&](uint32_t pid) { return is_family(pid, now); });
+    }
+    void leave_out(uint32_t pid) {
+        if (by_news() && !is_family(pid, sys::monotonic_ns())) left_out_.met(*pids_, pid);
+    }
+    void leave_out_what_runs() {
+        if (!by_news()) return;
+        for (int pid : sys::runnable_processes(sys::monotonic_ns() + kBeforehandNs)) leave_out(static_cast<uint32_t>(pid));
     }
 
     void record_names() { recording::write_names(writer_, tree_, namer_, table_.modules(), following_.symbols()); }

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "programs/profile/left_out.h"
 #include "programs/profile/program.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/bpf.h"
@@ -101,6 +102,41 @@ struct Look : Sink {
 };
 
 } // namespace
+
+TEST_CASE("profile: a process that isn't wanted is left out with its first sample") {
+    MapSpec spec;
+    spec.type = BPF_MAP_TYPE_HASH;
+    spec.key_size = 4;
+    spec.value_size = 1;
+    spec.max_entries = profile::kMostLeftOut;
+    const auto has = [](const Map &pids, uint32_t pid) {
+        uint8_t value = 0;
+        return pids.lookup(&pid, &value).has_value();
+    };
+    Result<Map> pids = Map::create(spec);
+    if (!pids) SKIP("needs CAP_BPF");
+    profile::LeftOut left_out;
+    for (uint32_t pid = 1; pid <= 3; ++pid) left_out.met(*pids, pid);
+    CHECK(has(*pids, 1));
+    CHECK(has(*pids, 3));
+    REQUIRE(left_out.update(*pids, [](uint32_t pid) { return pid == 3; }).has_value()); // the family's child has its number now
+    CHECK(has(*pids, 1));
+    CHECK_FALSE(has(*pids, 3));
+    // One too many for the map: it starts anew.
+    for (uint32_t pid = 1; pid <= profile::kMostLeftOut + 1; ++pid) left_out.met(*pids, pid);
+    CHECK(has(*pids, profile::kMostLeftOut + 1));
+    CHECK_FALSE(has(*pids, 1));
+    CHECK(left_out.update(*pids, [](uint32_t) { return false; }).has_value());
+
+    // What the kernel refuses isn't lost.
+    spec.max_entries = 1;
+    Map small = Map::create(spec).value();
+    profile::LeftOut more;
+    for (uint32_t pid = 1; pid <= 2; ++pid) more.met(small, pid);
+    const Result<void> told = more.update(small, [](uint32_t) { return false; });
+    REQUIRE_FALSE(told.has_value());
+    CHECK(told.error().os == E2BIG);
+}
 
 TEST_CASE("profile: 75 % and 25 %, with the program in C and with the DSL's") {
     PLAIN_ONLY();
