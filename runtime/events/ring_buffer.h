@@ -68,6 +68,8 @@ class RingBuffer {
 
     /// Bytes not yet consumed, headers included.
     [[nodiscard]] size_t available() const { return produced() - position_; }
+    /// Bytes consumed since the map was made, likewise; it starts at 0 again after the largest size_t.
+    [[nodiscard]] size_t consumed() const { return position_; }
     /// Size of the data area in bytes.
     [[nodiscard]] size_t size() const { return mask_ + 1; }
     /// Records so far that their producer gave up (bpf_ringbuf_discard).

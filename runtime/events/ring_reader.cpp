@@ -66,11 +66,16 @@ size_t RingReader::move_some(Lane &lane) {
 
 void RingReader::move_all() {
     for (Lane &lane : lanes_) {
-        // At most what the ring holds: a producer that is faster than memory would keep us here.
-        const size_t most = lane.ring.size() / (8 * kAtOnce) + 1;
-        for (size_t round = 0; round < most; ++round) {
+        // At most what the ring holds now: a producer that is as fast as this thread, which may have half a CPU for records of 8
+        // KB, would keep us here.
+        size_t from = 0, most = 0;
+        {
             sys::Locked here(lock_);
-            if (move_some(lane) < kAtOnce) break;
+            from = lane.ring.consumed(), most = lane.ring.available();
+        }
+        for (bool more = most > 0; more;) {
+            sys::Locked here(lock_);
+            more = move_some(lane) == kAtOnce && lane.ring.consumed() - from < most;
         }
     }
 }

@@ -186,6 +186,27 @@ TEST_CASE("ring reader: what the backlog has no room for is shown to the caller,
     CHECK(seen * 112 <= 2 * Backlog::kChunkBytes);
 }
 
+TEST_CASE("ring reader: producers that are as fast as the reader don't keep it") {
+    FakeRing fake(1 << 20);
+    std::vector<RingBuffer> rings;
+    rings.push_back(fake.reader());
+    const std::string text(400, 'x'); // more of them fit into the ring than are moved at once
+    size_t refused = 0, sent = 0;
+    const auto fill = [&] {
+        while (sent < 100'000 && fake.put(text)) ++sent;
+    };
+    RingReader reader(std::move(rings), 1, [&](Bytes) {
+        ++refused;
+        fill();
+    });
+    fill();
+    const size_t held = sent;
+    reader.stop();
+    CHECK(refused > held / 4);
+    CHECK(refused < 3 * held);
+    CHECK(sent < 100'000);
+}
+
 TEST_CASE("ring reader: its thread moves records while the caller does nothing, and rests with it") {
     FakeRing fake(16 * sys::page_size());
     std::vector<RingBuffer> rings;
