@@ -1,7 +1,7 @@
 """Interpreters' own functions in the stacks of events: those that a program says of itself, in each event, and in recordings."""
 from harness import *
 from known_python import ASKS, assert_asks, said_by, stacks_once_learnt
-from languages import learnt
+from languages import RUBYS_STACK, learnt, said_by_ruby
 
 PHP = '''<?php
 function by_key($v) {
@@ -34,7 +34,7 @@ def ask
   if $asking
     Process.getpriority(Process::PRIO_PROCESS, 0)
   else
-    caller_locations(0).each { |l| puts "#{l.lineno} #{l.label}" }
+    %s
     STDOUT.flush
   end
 end
@@ -52,7 +52,7 @@ end
   main if turn == 0 || turn > 160
   rest(3)
 end
-'''
+''' % RUBYS_STACK
 PERL = '''use strict;
 my $asking = 0;
 sub by_key { my $v = shift; ask() if $v == 2; $v }
@@ -173,13 +173,12 @@ def events_have_rubys_functions():
         raise Skip("this machine has no ruby")
     script = script_of("asks.rb", RUBY)
     r = learnt(run("trace", "syscall:getpriority", "--stack", "-v", "-f", "json", "-o", path("ruby.json"), "--", "ruby", script))
-    said = [line.split(" ", 1) for line in r.out.splitlines() if line[:1].isdigit()]
-    said = [(name, int(line)) for line, name in said if name not in {"sort_by", "each", "times"}] # methods in C are native
+    said = [(name, line) for line, name in said_by_ruby(r.out, {"sort_by", "each", "times"})]
     assert {"ask", "by_key", "block in main", "main"} <= {name for name, _ in said}, said
     for frames in stacks_once_learnt(rows("ruby.json"), "Ruby"):
         ours = [(f["symbol"], f["line"]) for f in frames]
         assert ours[1:] == said[1:] and ours[0] == ("ask", 9), (ours, said)
-        assert {f["file"] for f in frames} == {script}, frames
+        assert {f["file"] for f in frames} - {"<internal:numeric>"} == {script}, frames
 
 
 @test
