@@ -73,7 +73,9 @@ const RuntimeAdvice *elsewhere(std::string_view path) {
 std::string_view by_reason(uint32_t reason) {
     switch (reason) {
     case UNWIND_ENDED_DEPTH: return "--depth says how many frames are walked, 255 at most; these stacks have more";
-    case UNWIND_ENDED_NO_PROCESS: return "with -p PID or -- COMMAND its tables are there from the start";
+    case UNWIND_ENDED_NO_PROCESS:
+        return "rawbpf hadn't heard of the process yet: those of -p PID and the program of -- COMMAND have their tables from the "
+               "first sample, what they start some milliseconds after its start (sooner with nice -n -10 rawbpf)";
     case UNWIND_ENDED_NO_TABLE:
         return "--unwind-memory 256M makes room for more tables; warnings say which file couldn't be read";
     case UNWIND_ENDED_NO_REGS: return "a newer kernel tells a thread's registers (5.15)";
