@@ -32,12 +32,12 @@ template <class List, class Before = std::less<>> void stable_sort(List &list, B
     const Both both{list, before};
     detail::stable_sort(list.size(), {&both,
                                       [](const void *context, size_t a, size_t b) -> bool {
-                                          const Both &both = *static_cast<const Both *>(context);
-                                          return both.before(both.list[a], both.list[b]);
+                                          const Both &its = *static_cast<const Both *>(context);
+                                          return its.before(its.list[a], its.list[b]);
                                       },
                                       [](const void *context, size_t a, size_t b) {
-                                          const Both &both = *static_cast<const Both *>(context);
-                                          std::swap(both.list[a], both.list[b]);
+                                          const Both &its = *static_cast<const Both *>(context);
+                                          std::swap(its.list[a], its.list[b]);
                                       }});
 }
 
