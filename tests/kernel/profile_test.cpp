@@ -1,6 +1,7 @@
 // The profiler on this kernel, from options to ledger, profiling only what the tests start.
 #include "programs/profile/profiler.h"
 
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstring>
