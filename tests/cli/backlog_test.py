@@ -151,7 +151,7 @@ def stacks_from_before_an_exec_have_the_names_of_then():
         assert len(stacks) == 20_000 and not wrong, (len(stacks), len(wrong), wrong[:1], out.splitlines()[-1])
 
 
-AT_ONCE = 30 # 16 KB each, of a backlog of 1 MB
+AT_ONCE = 15 # 16 KB each: they begin in one chunk of the backlog and end in the next. It has four, of which one may be being read
 
 # Functions of one body, each with a long table of lines: what the program sends of one that it meets is 16 KB.
 MANY = r"""
