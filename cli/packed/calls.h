@@ -2,14 +2,14 @@
 //
 // A call has the distance to its function, which is another number at each call of it. So the packer writes the function's place
 // instead, counted from the program's first byte: then all calls of one function are the same four bytes, and a match of LZMA
-// (lzma.h). 7 to 9 % of a packed program. Here is the way back, after unpacking:
+// (lzma.h). 7 to 8 % of a packed program. Here is the way back, after unpacking:
 //
 //      packed      call 0x1a40             call 0x1a40             the place
 //      program     call +0x0a30            call -0x0110            the distance: the place less the call's own, modulo what fits
 //
 // Nobody looks where code begins and ends: what stands like a call in data is counted up by the packer and down here, too. A call
 // is found by bits that neither changes, and what follows is looked at behind it, so both find the same ones. Sources: Intel's
-// Software Developer's Manual (CALL), Arm's manuals (BL of A64, BL and BLX of T32, encoding T1/T2), the RISC-V ISA (JAL).
+// Software Developer's Manual (CALL), Arm's manuals (BL of A64; BL of T32, encoding T1), the RISC-V ISA (JAL).
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,8 @@
 // a millisecond each would never be seen. With --pid --no-children the program looks for the process in a map. For a workload, or
 // --pid and what it starts, it can't: when we hear of a child it may be gone. So all processes are sent but those in a map, and
 // the kernel's news of forks, merged with the samples by time, say whose a sample is; a process that isn't of the family goes
-// into the map when it is first met, and its samples are dropped in the kernel from then on. At once, and those that run at the
-// beginning before that: a sample of a process without tables has 8 KB of its stack, and a machine's worth of these, 3,000 times
-// a second, is more than half a CPU can read.
+// into the map with its first sample, and the others are dropped in the kernel. Not a tick later: a sample of a process without
+// tables has 8 KB of its stack, and a machine's worth of these, 3,000 times a second, is more than half a CPU can read.
 #include "programs/profile/left_out.h"
 
 #include "runtime/base/fail.h"

@@ -14,7 +14,7 @@ inline constexpr uint32_t kMostLeftOut = 1024; ///< in the map, before it starts
 
 class LeftOut {
   public:
-    /// A sample of a process that isn't wanted came, or will come: it is left out from now on. What fails is told by update().
+    /// A sample of a process that isn't wanted came: it is left out from now on. What fails is told by update().
     void met(Map &pids, uint32_t pid);
     /// Takes out of the map those whose numbers the family's children have now.
     [[nodiscard]] Result<void> update(Map &pids, const std::function<bool(uint32_t)> &wanted);

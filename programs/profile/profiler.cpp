@@ -177,7 +177,6 @@ class Run {
             TRY(writer_.flush());
         }
         if (options_.thread && (setup_.event.counts() || options_.off_cpu)) reader_->keep_up(); // a clock's ticks are no burst
-        leave_out_what_runs();
         TRY(clocks_.enable());
         if (options_.off_cpu) {
             TRY(options_.off_cpu->attach(object_));
@@ -310,10 +309,6 @@ class Run {
     }
     void leave_out(uint32_t pid) {
         if (by_news() && !is_family(pid, sys::monotonic_ns())) left_out_.met(*pids_, pid);
-    }
-    void leave_out_what_runs() {
-        if (!by_news()) return;
-        for (int pid : sys::runnable_processes(sys::monotonic_ns() + kBeforehandNs)) leave_out(static_cast<uint32_t>(pid));
     }
 
     void record_names() { recording::write_names(writer_, tree_, namer_, table_.modules(), following_.symbols()); }

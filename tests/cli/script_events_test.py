@@ -178,7 +178,7 @@ def events_have_rubys_functions():
     for frames in stacks_once_learnt(rows("ruby.json"), "Ruby"):
         ours = [(f["symbol"], f["line"]) for f in frames]
         assert ours[1:] == said[1:] and ours[0] == ("ask", 9), (ours, said)
-        assert {f["file"] for f in frames} - {"<internal:numeric>"} == {script}, frames
+        assert {f["file"] for f in frames if f["symbol"] != "times"} == {script}, frames # Ruby's own from 3.3 on
 
 
 @test
